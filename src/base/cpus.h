@@ -1,0 +1,18 @@
+/* How many processors this process may really use: the smallest of the affinity mask and every
+ * cgroup quota from the process's own group up to the root, version 1 or 2. Rounded up from a
+ * fraction, at least 1. */
+#ifndef STAVE_BASE_CPUS_H
+#define STAVE_BASE_CPUS_H
+
+struct cpus {
+    int count;     /* what to use */
+    int affinity;  /* bits in the mask */
+    int online;    /* processors the machine shows */
+    double quota;  /* processors' worth of time; 0 when there is no limit */
+    char how[160]; /* one phrase: where the limit came from */
+};
+
+/* root is "" for the real machine, or a folder holding proc/ and sys/ for tests. */
+int cpus_find(const char *root, struct cpus *c);
+
+#endif

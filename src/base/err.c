@@ -1,0 +1,109 @@
+#include "base/err.h"
+
+#include <execinfo.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REASON_BYTES = 2048 };
+
+static _Thread_local char reason[REASON_BYTES];
+
+int err(int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(reason, sizeof(reason), fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+int err_prefix(int code, const char *fmt, ...)
+{
+    char old[REASON_BYTES];
+    va_list ap;
+    int n;
+
+    memcpy(old, reason, sizeof(old));
+    va_start(ap, fmt);
+    n = vsnprintf(reason, sizeof(reason), fmt, ap);
+    va_end(ap);
+    if (n >= 0 && (size_t)n < sizeof(reason))
+        snprintf(reason + n, sizeof(reason) - (size_t)n, "%s", old);
+    return code;
+}
+
+const char *err_reason(void)
+{
+    return reason;
+}
+
+void warning(const char *fmt, ...)
+{
+    char line[REASON_BYTES];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof(line), fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "stave: warning: %s\n", line);
+}
+
+_Noreturn void bug_at(const char *file, int line, const char *fmt, ...)
+{
+    void *frames[32];
+    va_list ap;
+
+    fprintf(stderr, "stave: BUG at %s:%d: ", file, line);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    backtrace_symbols_fd(frames, backtrace(frames, (int)COUNT_OF(frames)), 2);
+    abort();
+}
+
+static void *need(void *p, size_t bytes)
+{
+    if (!p) {
+        fprintf(stderr,
+                "stave: out of memory asking for %zu bytes; free memory or use a smaller batch\n",
+                bytes);
+        exit(3); /* outside the planned blocks there is nothing to return to */
+    }
+    return p;
+}
+
+void *xmalloc(size_t bytes)
+{
+    return need(malloc(bytes ? bytes : 1), bytes);
+}
+
+void *xcalloc(size_t count, size_t bytes)
+{
+    return need(calloc(count ? count : 1, bytes ? bytes : 1), count * bytes);
+}
+
+void *xrealloc(void *p, size_t bytes)
+{
+    return need(realloc(p, bytes ? bytes : 1), bytes);
+}
+
+char *xstrdup(const char *s)
+{
+    return need(strdup(s), strlen(s) + 1);
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+    va_list ap;
+    char *s = NULL;
+    int n;
+
+    va_start(ap, fmt);
+    n = vasprintf(&s, fmt, ap);
+    va_end(ap);
+    return need(n < 0 ? NULL : s, 0);
+}

@@ -1,0 +1,189 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+int file_pread(int fd, void *dst, size_t n, uint64_t offset, const char *path)
+{
+    size_t done = 0;
+
+    while (done < n) {
+        const ssize_t got = pread(fd, (char *)dst + done, n - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err(E_IO, "read %s at byte %llu: %s", path, (unsigned long long)(offset + done),
+                       strerror(errno));
+        if (got == 0)
+            return err(E_DATA, "%s ends at byte %llu, %zu bytes short of what was expected there",
+                       path, (unsigned long long)(offset + done), n - done);
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+int file_write_all(int fd, const void *bytes, size_t n, const char *path)
+{
+    size_t done = 0;
+
+    while (done < n) {
+        const ssize_t put = write(fd, (const char *)bytes + done, n - done);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return err(E_IO, "write %s: %s", path, strerror(errno));
+        done += (size_t)put;
+    }
+    return 0;
+}
+
+static int read_open(int fd, const char *path, size_t max, char **bytes, size_t *n)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err(E_IO, "stat %s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return err(E_DATA, "%s is not a regular file", path);
+    if ((uint64_t)st.st_size > max)
+        return err(E_DATA, "%s has %lld bytes, more than the %zu allowed", path,
+                   (long long)st.st_size, max);
+    *n = (size_t)st.st_size;
+    *bytes = xmalloc(*n + 1);
+    (*bytes)[*n] = '\0';
+    const int rc = file_pread(fd, *bytes, *n, 0, path);
+    if (rc < 0) {
+        free(*bytes);
+        *bytes = NULL;
+    }
+    return rc;
+}
+
+int file_read(const char *path, size_t max, char **bytes, size_t *n)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int rc;
+
+    *bytes = NULL;
+    *n = 0;
+    if (fd < 0)
+        return err(E_IO, "open %s: %s", path, strerror(errno));
+    rc = read_open(fd, path, max, bytes, n);
+    close(fd);
+    return rc;
+}
+
+int file_writer_open(struct file_writer *w, const char *path)
+{
+    w->path = xstrdup(path);
+    w->tmp = xasprintf("%s.tmp", path);
+    w->fd = open(w->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (w->fd < 0) {
+        const int rc = err(E_IO, "create %s: %s", w->tmp, strerror(errno));
+        file_writer_abort(w);
+        return rc;
+    }
+    return 0;
+}
+
+void file_writer_abort(struct file_writer *w)
+{
+    if (w->fd >= 0) {
+        close(w->fd);
+        unlink(w->tmp);
+    }
+    free(w->path);
+    free(w->tmp);
+    *w = (struct file_writer){.fd = -1};
+}
+
+int file_writer_add(struct file_writer *w, const void *bytes, size_t n)
+{
+    const int rc = file_write_all(w->fd, bytes, n, w->tmp);
+
+    if (rc < 0)
+        file_writer_abort(w);
+    return rc;
+}
+
+/* The rename itself must reach the disk, or a crash brings the old name back. */
+static void sync_folder_of(const char *path)
+{
+    char *dir = xstrdup(path);
+    char *slash = strrchr(dir, '/');
+    int fd;
+
+    if (slash)
+        slash[slash == dir] = '\0';
+    fd = open(slash ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    free(dir);
+}
+
+int file_writer_commit(struct file_writer *w)
+{
+    int rc = 0;
+
+    if (fsync(w->fd) < 0 || rename(w->tmp, w->path) < 0)
+        rc = err(E_IO, "write %s: %s", w->path, strerror(errno));
+    if (rc == 0) {
+        sync_folder_of(w->path);
+        close(w->fd);
+        w->fd = -1;
+    }
+    file_writer_abort(w);
+    return rc;
+}
+
+int file_replace(const char *path, const void *bytes, size_t n)
+{
+    struct file_writer w;
+
+    TRY(file_writer_open(&w, path));
+    TRY(file_writer_add(&w, bytes, n));
+    return file_writer_commit(&w);
+}
+
+int file_mkdirs(const char *path)
+{
+    char *part = xstrdup(path);
+    int rc = 0;
+
+    for (char *p = part + 1; rc == 0; p++) {
+        const char saved = *p;
+        if (saved != '/' && saved != '\0')
+            continue;
+        *p = '\0';
+        if (mkdir(part, 0777) < 0 && errno != EEXIST)
+            rc = err(E_IO, "make folder %s: %s", part, strerror(errno));
+        *p = saved;
+        if (saved == '\0')
+            break;
+    }
+    free(part);
+    return rc;
+}
+
+int file_exists(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0;
+}
+
+char *file_join(const char *dir, const char *name)
+{
+    const size_t n = strlen(dir);
+
+    return xasprintf("%s%s%s", dir, n && dir[n - 1] != '/' ? "/" : "", name);
+}

@@ -1,0 +1,33 @@
+/* Files, whole: read, replace atomically, make folders. Paths are bytes; nothing is assumed about
+ * their encoding. */
+#ifndef STAVE_BASE_FILE_H
+#define STAVE_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads all of path into a heap buffer with a zero byte after it; the caller frees *bytes. Refuses
+ * more than max. */
+int file_read(const char *path, size_t max, char **bytes, size_t *n);
+/* Writes path.tmp, syncs, renames over path and syncs the folder: a reader sees the old file or the
+ * new one. */
+int file_replace(const char *path, const void *bytes, size_t n);
+/* The same in pieces. On failure of any call the temporary file is removed and path is untouched.
+ */
+struct file_writer {
+    char *path, *tmp;
+    int fd;
+};
+int file_writer_open(struct file_writer *w, const char *path);
+int file_writer_add(struct file_writer *w, const void *bytes, size_t n);
+int file_writer_commit(struct file_writer *w);
+void file_writer_abort(struct file_writer *w); /* harmless after commit */
+
+int file_mkdirs(const char *path); /* like mkdir -p */
+int file_exists(const char *path);
+int file_pread(int fd, void *dst, size_t n, uint64_t offset,
+               const char *path); /* all n bytes or an error */
+int file_write_all(int fd, const void *bytes, size_t n, const char *path);
+char *file_join(const char *dir, const char *name); /* heap */
+
+#endif
