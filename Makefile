@@ -29,7 +29,8 @@ endif
 
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wpedantic -Wmissing-prototypes -Wstrict-prototypes -Wvla
-CPPFLAGS += -Isrc -D_GNU_SOURCE -DSTAVE_VERSION='"$(VERSION)"' $(if $(DNNL),-DSTAVE_HAVE_DNNL)
+CPPFLAGS += -Isrc -D_GNU_SOURCE -DSTAVE_VERSION='"$(VERSION)"' \
+	-DSTAVE_DNNL='"$(DNNL)"' $(if $(DNNL),-DSTAVE_HAVE_DNNL)
 FLAGS := -std=c17 $(CFLAGS) -fno-math-errno -ffp-contract=off $(WARN)
 LDLIBS += -lturbojpeg -ljpeg -lpng -lcjson -lyaml -lz -lm -lpthread $(if $(DNNL),-ldnnl -fopenmp)
 ifeq ($(SAN),1)
