@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/config.h"
 #include "base/err.h"
@@ -147,29 +146,45 @@ static int keep_pair(struct command_line *l, const char *pair)
     return rc;
 }
 
-/* argp stopped at something it does not know: say which, and what may have been meant. */
-static int explain_error(const struct command_line *l, const struct argp_state *state)
+/* A failure when the long option word can not be what was typed, else 0. */
+static int check_long(const struct command_line *l, const char *word)
 {
-    const char *typed = state->argv[state->next - 1];
-    char *name;
-    int rc;
+    char *name = strndup(word + 2, strcspn(word + 2, "="));
+    int rc = 0;
 
-    if (optopt > 0 && optopt < KEY_CONFIG && !find_key(l, optopt).row && optopt != KEY_PAIR &&
-        optopt != KEY_HELP)
-        return err(E_USAGE, "no option is called -%c; stave %s --help lists them", optopt,
-                   l->command->name);
-    if (strncmp(typed, "--", 2) != 0)
-        return err(E_USAGE, "%s needs a value", typed);
-    name = strndup(typed + 2, strcspn(typed + 2, "="));
     ASSERT(name);
-    if (find_name(l, name).row || strcmp(name, "config") == 0)
-        rc = err(E_USAGE, "--%s needs a value", name);
-    else if (strcmp(name, "help") == 0 || strcmp(name, "version") == 0)
-        rc = err(E_USAGE, "--%s takes no value", name);
-    else
+    if (strcmp(name, "help") == 0 || strcmp(name, "version") == 0)
+        rc = strchr(word, '=') ? err(E_USAGE, "--%s takes no value", name) : 0;
+    else if (!find_name(l, name).row && strcmp(name, "config") != 0)
         rc = unknown(l, name, l->command->name);
     free(name);
     return rc;
+}
+
+/* The same for a cluster of letters; what follows a letter that takes a value is the value. */
+static int check_letters(const struct command_line *l, const char *word)
+{
+    for (const char *c = word + 1; *c && *c != KEY_PAIR; c++) {
+        const struct opt_row *row = find_key(l, *c).row;
+        if (!row && *c != KEY_HELP)
+            return err(E_USAGE, "no option is called -%c; stave %s --help lists them", *c,
+                       l->command->name);
+        if (row && row->type != OPT_BOOL)
+            break;
+    }
+    return 0;
+}
+
+/* argp stopped at the word before state->next, or inside a cluster of letters at it: say which
+ * option it was, and what may have been meant. */
+static int explain_error(const struct command_line *l, const struct argp_state *state)
+{
+    for (int i = state->next - 1; i <= state->next && i < state->argc; i++) {
+        const char *word = state->argv[i];
+        if (word[0] == '-' && word[1])
+            TRY(word[1] == '-' ? check_long(l, word) : check_letters(l, word));
+    }
+    return err(E_USAGE, "%s needs a value", state->argv[state->next - 1]);
 }
 
 static error_t on_row(struct command_line *l, int key, const char *value)
@@ -313,7 +328,6 @@ static int run_argp(struct command_line *l)
     error_t failed;
 
     l->argv[0] = name;
-    optopt = 0;
     failed = argp_parse(&argp, l->argc, l->argv, ARGP_SILENT, NULL, l);
     l->argv[0] = called;
     for (size_t i = 0; i < t.n; i++)
