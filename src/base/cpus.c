@@ -145,7 +145,7 @@ static void walk(const char *root, const struct hierarchy *h, struct cpus *c)
     const size_t mount = strlen(h->mount);
 
     for (size_t n = strlen(dir); n >= mount; n--) {
-        if (n > mount && dir[n] != '/' && dir[n] != '\0')
+        if (n > mount && ((dir[n] != '/' && dir[n] != '\0') || dir[n - 1] == '/'))
             continue;
         dir[n] = '\0';
         const double limit = (h->version == 2 ? quota_v2 : quota_v1)(root, dir);
