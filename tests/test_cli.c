@@ -201,7 +201,7 @@ static void refusals(void **state)
     REFUSED("fake: no option is called qqqqq; stave fake --help lists them", "w", "--qqqqq");
     REFUSED("fake: no option is called hlp; did you mean help?", "w", "--hlp");
     REFUSED("no option is called -q; stave fake --help lists them", "w", "-q");
-    REFUSED("no option is called -q; stave fake --help lists them", "w", "-vq");
+    REFUSED("--verbose: \"q\" does not fit; expected yes or no", "w", "-vq");
     REFUSED("no option is called -q; stave fake --help lists them", "w", "-qv");
     REFUSED("--batch-size needs a value", "w", "--batch-size");
     REFUSED("-b needs a value", "w", "-b");
@@ -284,7 +284,7 @@ static void echo_holds_every_row(void **state)
 /* Runs the built program with fixed words; returns its exit code and what it wrote. */
 static int run(const char *words, char *out, size_t size)
 {
-    char *line = xasprintf("%s/stave %s 2>&1", STAVE_BUILD, words);
+    char *line = xasprintf("%s/stave 2>&1 %s", STAVE_BUILD, words);
     FILE *p = popen(line, "r");
     size_t n;
 

@@ -161,18 +161,13 @@ static int check_long(const struct command_line *l, const char *word)
     return rc;
 }
 
-/* The same for a cluster of letters; what follows a letter that takes a value is the value. */
-static int check_letters(const struct command_line *l, const char *word)
+/* The same for letters; whatever follows a known one is its value. */
+static int check_letter(const struct command_line *l, const char *word)
 {
-    for (const char *c = word + 1; *c && *c != KEY_PAIR; c++) {
-        const struct opt_row *row = find_key(l, *c).row;
-        if (!row && *c != KEY_HELP)
-            return err(E_USAGE, "no option is called -%c; stave %s --help lists them", *c,
-                       l->command->name);
-        if (row && row->type != OPT_BOOL)
-            break;
-    }
-    return 0;
+    if (find_key(l, word[1]).row || word[1] == KEY_PAIR || word[1] == KEY_HELP)
+        return 0;
+    return err(E_USAGE, "no option is called -%c; stave %s --help lists them", word[1],
+               l->command->name);
 }
 
 /* argp stopped at the word before state->next, or inside a cluster of letters at it: say which
@@ -182,7 +177,7 @@ static int explain_error(const struct command_line *l, const struct argp_state *
     for (int i = state->next - 1; i <= state->next && i < state->argc; i++) {
         const char *word = state->argv[i];
         if (word[0] == '-' && word[1])
-            TRY(word[1] == '-' ? check_long(l, word) : check_letters(l, word));
+            TRY(word[1] == '-' ? check_long(l, word) : check_letter(l, word));
     }
     return err(E_USAGE, "%s needs a value", state->argv[state->next - 1]);
 }
