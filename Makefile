@@ -5,7 +5,7 @@ VERSION := 0.1.0
 SAN ?= 0
 WERROR ?= 1
 PREFIX ?= /usr/local
-BUILD := build$(if $(filter 1,$(SAN)),-san)
+BUILD ?= build$(if $(filter 1,$(SAN)),-san)
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 
 # What is here. A macro's value or "" when its header is not found.
@@ -56,8 +56,8 @@ $(BUILD)/libstave.a: $(OBJ) $(BUILD)/sources
 	$(call say,AR)
 	@rm -f $@ && $(AR) rcs $@ $(OBJ)
 
-$(BUILD)/src/backend/cpu/%.o: FLAGS += -fopenmp
-$(BUILD)/tests/%.o: CPPFLAGS += -Itests -DSTAVE_BUILD='"$(BUILD)"'
+$(BUILD)/src/backend/cpu/%.o: private FLAGS += -fopenmp
+$(BUILD)/tests/%.o: private CPPFLAGS += -Itests -DSTAVE_BUILD='"$(BUILD)"'
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC)
 	@mkdir -p $(@D)
@@ -98,14 +98,14 @@ format-check: ; @tools/format --check
 install: all
 	install -D -m 755 $(BUILD)/stave $(DESTDIR)$(PREFIX)/bin/stave
 	install -D -m 644 $(BUILD)/stave.1 $(DESTDIR)$(PREFIX)/share/man/man1/stave.1
-clean: ; rm -rf build build-san
+clean: ; rm -rf build build-san build-nodnnl
 help:
 	@echo 'make [SAN=1] [DNNL=0] [CFLAGS=...] [CFLAGS_EXTRA=...] [WERROR=0] TARGET'
 	@echo '  all (default)  build/stave and its man page     tests       the test programs'
 	@echo '  check-unit     build and run the tests          check       everything; see ./check'
 	@echo '  check-deps     includes and sizes               man         build/stave.1'
 	@echo '  format         rewrite by .clang-format         format-check  only look'
-	@echo '  install        to DESTDIR and PREFIX            clean       remove build/ and build-san/'
+	@echo '  install        to DESTDIR and PREFIX            clean       remove the build folders'
 
 FORCE:
 .PHONY: all tests man check check-unit check-deps format format-check install clean help FORCE

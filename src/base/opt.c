@@ -274,7 +274,9 @@ static void add_size(long long v, struct str *out)
         v /= 1024;
         unit++;
     }
-    str_printf(out, "%lld%.*s", v, unit ? 1 : 0, unit ? &unit_letters[unit - 1] : "");
+    str_printf(out, "%lld", v);
+    if (unit)
+        str_add_bytes(out, &unit_letters[unit - 1], 1);
 }
 
 void opt_add_text(const struct opt_row *row, const void *settings, struct str *out)
