@@ -26,15 +26,16 @@ static void put_row(const struct opt_row *row)
 {
     struct str limits = STR_INIT;
 
-    fputs(".TP\n.B \"", stdout);
+    fputs(".TP\n\\fB", stdout);
     if (row->letter)
         printf("\\-%c, ", row->letter);
     fputs("\\-\\-", stdout);
     put_text(row->name);
-    if (row->type == OPT_BOOL)
-        fputs("\"[=\\fIyes|no\\fB]\n", stdout);
-    else {
-        fputs("\" \\fI", stdout);
+    fputs("\\fR", stdout);
+    if (row->type == OPT_BOOL) {
+        puts("[=\\fIyes|no\\fR]");
+    } else {
+        fputs(" \\fI", stdout);
         put_text(row->arg ? row->arg : "VALUE");
         puts("\\fR");
     }
@@ -87,7 +88,7 @@ static void put_page(void)
          ".TP\n.BI \"\\-\\-config \" FILE\n"
          "Read settings from a YAML file of lines\n.IR \"name: value\" ;\noptions win over it.\n"
          ".TP\n.BI \"\\-o \" KEY = VALUE\nSet any option by name.\n"
-         ".TP\n.B \\-\\-help\nPrint the options of a command.\n"
+         ".TP\n.B \\-h, \\-\\-help\nPrint the options of a command.\n"
          ".SH \"EXIT STATUS\"\n"
          ".TP\n.B 0\nThe target was reached and the log stands, or the task asked for was done.\n"
          ".TP\n.B 1\nThe target was not reached, or the run was interrupted.\n"
