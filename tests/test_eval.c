@@ -82,16 +82,30 @@ static void test_padding_never_counts(void **state)
     metric_free(m);
 }
 
-static void test_ties_nan_and_unreadable_samples(void **state)
+static void test_first_of_equal_scores_wins(void **state)
 {
-    const float scores[] = {1, 1, /**/ 1, 1, /**/ NAN, 1, /**/ 1, NAN, /**/ NAN, NAN, /**/ 2, 1};
-    const int32_t labels[] = {0, 1, 1, 0, 0, -1};
-    const float weights[] = {1, 1, 1, 1, 1, 1};
+    const float scores[] = {1, 1}, weights[] = {1};
+    const int32_t first[] = {0}, second[] = {1};
     struct metric *m = top1();
 
     (void)state;
-    assert_int_equal(add(m, (struct batch){6, 2, scores, labels, weights}), 0);
-    check_counts(m, 1, 6); /* only the first of the two equal scores */
+    assert_int_equal(add(m, (struct batch){1, 2, scores, first, weights}), 0);
+    check_counts(m, 1, 1);
+    assert_int_equal(add(m, (struct batch){1, 2, scores, second, weights}), 0);
+    check_counts(m, 1, 2);
+    metric_free(m);
+}
+
+static void test_nan_and_unreadable_samples_are_wrong(void **state)
+{
+    const float scores[] = {NAN, 1, /**/ 1, NAN, /**/ NAN, NAN, /**/ 2, 1};
+    const int32_t labels[] = {1, 0, 0, -1};
+    const float weights[] = {1, 1, 1, 1};
+    struct metric *m = top1();
+
+    (void)state;
+    assert_int_equal(add(m, (struct batch){4, 2, scores, labels, weights}), 0);
+    check_counts(m, 0, 4);
     metric_free(m);
 }
 
@@ -194,7 +208,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_top1_counts),
         cmocka_unit_test(test_padding_never_counts),
-        cmocka_unit_test(test_ties_nan_and_unreadable_samples),
+        cmocka_unit_test(test_first_of_equal_scores_wins),
+        cmocka_unit_test(test_nan_and_unreadable_samples_are_wrong),
         cmocka_unit_test(test_label_out_of_range),
         cmocka_unit_test(test_merge_is_exact),
         cmocka_unit_test(test_target_is_compared_exactly),

@@ -179,6 +179,10 @@ static const struct crafted hostile[] = {
     {ONE("[2]", "[0,8]"), 7, 0}, /* cut short */
     {ONE("[2]", "[0,8]"), 9, 0}, /* bytes nobody owns */
     {ONE("[2]", "[1,9]"), 9, 0}, /* a gap at the start */
+    {ONE("[2]", "[1,9]"), 8, 0}, /* reaches past the end */
+    {"{" TENSOR("a", "F32", "[2]", "[0,8]") "," TENSOR("b", "F32", "[2]", "[0,8]") "}", 16, 0},
+    {"{" TENSOR("a", "F32", "[2]", "[0,8]") "," TENSOR("b", "F32", "[2]", "[4,12]") "}", 16, 0},
+    {"{" TENSOR("a", "F32", "[2]", "[0,8]") "," TENSOR("b", "F32", "[2]", "[9,17]") "}", 16, 0},
     {ONE("[2]", "[0,7]"), 7, 0}, /* offsets against shape */
     {ONE("[2]", "[8,0]"), 8, 0}, /* backwards */
     {ONE("[2]", "[-8,0]"), 8, 0},

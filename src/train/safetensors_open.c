@@ -15,9 +15,6 @@
 
 /* Integers above this are not exact in JSON's doubles. */
 static const double largest_exact = 9007199254740992.0;
-/* A header nests three deep; the parser recurses, so depth is checked before it runs. */
-enum { MAX_DEPTH = 8 };
-
 /* Well-formed UTF-8 without overlong forms, surrogates or zero bytes. */
 static int is_utf8(const unsigned char *s, size_t n)
 {
@@ -40,25 +37,6 @@ static int is_utf8(const unsigned char *s, size_t n)
             point = point << 6 | (s[i++] & 0x3Fu);
         }
         if (point < least[more] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000))
-            return 0;
-    }
-    return 1;
-}
-
-static int is_shallow(const char *s, size_t n)
-{
-    int depth = 0, in_string = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        if (in_string && s[i] == '\\')
-            i++;
-        else if (s[i] == '"')
-            in_string = !in_string;
-        else if (!in_string && (s[i] == '{' || s[i] == '['))
-            depth++;
-        else if (!in_string && (s[i] == '}' || s[i] == ']'))
-            depth--;
-        if (depth > MAX_DEPTH)
             return 0;
     }
     return 1;
@@ -198,9 +176,9 @@ static int parse_header(struct safetensors *f, const char *text, size_t n)
     const char *end = NULL;
     const cJSON *item;
 
-    if (n == 0 || text[0] != '{' || !is_utf8((const unsigned char *)text, n) ||
-        !is_shallow(text, n))
-        return err(E_DATA, "%s: the header is not a shallow JSON object in UTF-8", f->path);
+    if (n == 0 || text[0] != '{' || !is_utf8((const unsigned char *)text, n))
+        return err(E_DATA, "%s: the header is not a JSON object in UTF-8", f->path);
+    /* cJSON refuses nesting beyond CJSON_NESTING_LIMIT, so depth can not exhaust the stack. */
     f->json = cJSON_ParseWithLengthOpts(text, n + 1, &end, 0);
     if (!cJSON_IsObject((const cJSON *)f->json))
         return err(E_DATA, "%s: the header is not JSON", f->path);
