@@ -99,6 +99,14 @@ void graph_output(struct graph *g, const char *name, struct tensor *t)
     g->outputs[g->n_outputs++] = (struct output){arena_strdup(&g->arena, name), t};
 }
 
+struct tensor *graph_output_find(const struct graph *g, const char *name)
+{
+    for (int i = 0; i < g->n_outputs; i++)
+        if (strcmp(g->outputs[i].name, name) == 0)
+            return g->outputs[i].tensor;
+    return NULL;
+}
+
 struct tensor *graph_bound(const struct graph *g, const struct weight *w)
 {
     for (int i = 0; i < g->n_tensors; i++)

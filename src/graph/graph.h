@@ -62,6 +62,8 @@ void scope_end(struct graph *g);
 struct tensor *graph_input(struct graph *g, const char *name, enum dtype dtype, struct shape shape);
 /* Keeps a value alive to the end of the run, readable under this name. */
 void graph_output(struct graph *g, const char *name, struct tensor *t);
+/* NULL when there is no such output. */
+struct tensor *graph_output_find(const struct graph *g, const char *name);
 /* A weight of the store by scope and name; the same tensor each time. kind: T_PARAM, T_STATE or
  * T_CARRY. */
 struct tensor *graph_weight(struct graph *g, const char *name, enum tensor_kind kind,
