@@ -2,12 +2,13 @@
  * can not be skipped, but the inverse DCT and colour conversion are. libjpeg reports errors by a
  * call that may not return, hence setjmp; everything a jump could clobber lives in struct jpeg. */
 #include <stdio.h>
-/* jpeglib.h needs stdio.h in front */
-#include <jerror.h>
-#include <jpeglib.h>
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <jpeglib.h> /* needs stdio.h in front */
+
+#include <jerror.h> /* needs jpeglib.h in front, or it lacks some codes */
+#include <setjmp.h>
 
 #include "base/err.h"
 #include "data/decode.h"

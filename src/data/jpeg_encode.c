@@ -1,10 +1,10 @@
 #include "data/jpeg_encode.h"
 
-#include <stdio.h>
-/* jpeglib.h needs stdio.h in front */
-#include <jpeglib.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include <jpeglib.h> /* needs stdio.h in front */
 
 #include "base/err.h"
 
