@@ -97,16 +97,24 @@ int splits_match(const char *json_path, const char *dir, const struct split *spl
     return same;
 }
 
-/* 1 when both sources hold the same samples in the same order. */
+static uint64_t sample_checksum(uint64_t sum, const struct sample *s)
+{
+    sum = checksum_add(sum, s->data, s->n);
+    return checksum_add(sum, &s->label, sizeof(s->label));
+}
+
+/* 1 when both sources hold the same samples in the same order; *sum is their checksum. */
 static int same_samples(const struct source *a, const struct source *b,
-                        const struct prepare_progress *progress)
+                        const struct prepare_progress *progress, uint64_t *sum)
 {
     struct sample x = {0}, y = {0};
     int same = a->n_samples == b->n_samples;
 
+    *sum = CHECKSUM_INIT;
     for (uint64_t i = 0; i < a->n_samples && same; i++) {
         same = source_read(a, i, &x) == 0 && source_read(b, i, &y) == 0 && x.label == y.label &&
                x.n == y.n && memcmp(x.data, y.data, x.n) == 0;
+        *sum = sample_checksum(*sum, &x);
         prepare_tell(progress, "compare", i + 1, a->n_samples);
     }
     sample_release(&x);
@@ -115,14 +123,14 @@ static int same_samples(const struct source *a, const struct source *b,
 }
 
 static int already_there(const struct source *s, const char *prefix,
-                         const struct prepare_progress *progress)
+                         const struct prepare_progress *progress, uint64_t *sum)
 {
     char *const rec = xasprintf("%s.rec", prefix);
     char *const idx = xasprintf("%s.idx", prefix);
     char *const json = xasprintf("%s.json", prefix);
     struct source *made = NULL;
     const int same = file_exists(json) && file_exists(idx) && source_open(rec, &made) == 0 &&
-                     same_samples(s, made, progress);
+                     same_samples(s, made, progress, sum);
 
     source_close(made);
     free(rec);
@@ -142,9 +150,7 @@ static int copy_samples(const struct source *s, struct recordio_writer *w, struc
         rc = source_read(s, i, &sample);
         if (rc < 0)
             break;
-        split->content_checksum = checksum_add(split->content_checksum, sample.data, sample.n);
-        split->content_checksum =
-            checksum_add(split->content_checksum, &sample.label, sizeof(sample.label));
+        split->content_checksum = sample_checksum(split->content_checksum, &sample);
         rc = recordio_writer_add(
             w, (struct recordio_entry){
                    .label = (float)sample.label, .id = i, .payload = sample.data, .n = sample.n});
@@ -216,7 +222,7 @@ int prepare_folder_to_recordio(const char *src_dir, const char *dst_prefix,
     *out = (struct prepare_result){0};
     TRY(source_open(src_dir, &s));
     out->n_train = s->n_samples;
-    out->already = already_there(s, dst_prefix, &progress);
+    out->already = already_there(s, dst_prefix, &progress, &out->content_checksum);
     if (!out->already)
         rc = make_folder_of(dst_prefix);
     if (rc == 0 && !out->already)
