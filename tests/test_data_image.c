@@ -311,6 +311,8 @@ static void test_bad_files_are_refused(void **state)
 /* Damage in the entropy-coded data, which still ends properly. */
 static void test_damage_inside_a_jpeg_is_found(void **state)
 {
+    const struct jpeg_kind restart = {.components = 3, .h = 2, .v = 2, .restart = 1};
+    uint8_t *const px = picture_new(WIDTH, HEIGHT, 1);
     struct decoder *const d = decoder_new(0);
     struct bytes jpeg = {0};
     struct image got = {0};
@@ -320,13 +322,16 @@ static void test_damage_inside_a_jpeg_is_found(void **state)
     memcpy(jpeg.data + jpeg.n * 2 / 3, "\xFF\xD9", 2); /* an end mark in the middle */
     assert_int_equal(decode(d, &jpeg, whole_picture, &got), E_DATA);
     assert_reason_has("damaged near byte");
-    simple_jpeg(WIDTH, HEIGHT, 1, &jpeg);
-    for (size_t i = 0; i < 40; i += 2) /* data bits of ones only, which is no Huffman code */
-        memcpy(jpeg.data + jpeg.n / 2 + i, "\xFF\x00", 2);
+    make_jpeg(&restart, px, WIDTH, HEIGHT, &jpeg);
+    assert_int_equal(decode(d, &jpeg, whole_picture, &got), 0);
+    for (size_t i = 0; i + 1 < jpeg.n; i++) /* the second restart mark says it is the sixth */
+        if (jpeg.data[i] == 0xFF && jpeg.data[i + 1] == 0xD1)
+            jpeg.data[i + 1] = 0xD5;
     assert_int_equal(decode(d, &jpeg, whole_picture, &got), E_DATA);
     assert_reason_has("damaged near byte");
     image_release(&got);
     bytes_release(&jpeg);
+    free(px);
     decoder_free(d);
 }
 

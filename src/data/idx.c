@@ -83,7 +83,8 @@ int idx_load(const char *path, int n_dims, struct idx *out)
     rc = read_header(f, path, n_dims, out);
     if (rc == 0)
         rc = read_body(f, path, out);
-    gzclose(f);
+    if (gzclose_r(f) == Z_BUF_ERROR && rc == 0)
+        rc = err(E_DATA, "%s is cut short: its gzip checksum is missing", path);
     if (rc < 0)
         idx_release(out);
     return rc;
