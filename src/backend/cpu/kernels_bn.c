@@ -279,7 +279,7 @@ static void grad_rows(void *arg, size_t begin, size_t end)
     const struct cpu_bn_grad_apply *a = arg;
     const float *restrict mean = a->mean, *restrict invstd = a->invstd, *restrict gamma = a->gamma;
     const float *restrict dgamma = a->dgamma, *restrict dbeta = a->dbeta;
-    const float per_row = 1.0F / (float)(a->rows ? a->rows : a->m);
+    const float per_row = a->frozen ? 0 : 1.0F / (float)a->m;
 
     for (size_t i = begin; i < end; i++) {
         const float *x = a->x + i * a->c, *dy = a->dy + i * a->c;

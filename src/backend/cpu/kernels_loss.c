@@ -12,9 +12,9 @@ size_t cpu_cross_entropy_scratch(size_t n)
 
 static float row_weight(const struct cpu_cross_entropy *a, size_t i)
 {
-    if (a->labels[i] < 0)
-        return 0;
-    return a->weights ? a->weights[i] : 1;
+    const float weight = a->weights ? a->weights[i] : 1;
+
+    return a->labels[i] >= 0 && weight > 0 ? weight : 0;
 }
 
 /* What one row's softmax needs: its largest logit and the log of the sum of exponentials above
@@ -76,7 +76,7 @@ static void loss_rows(void *arg, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++) {
         struct softmax s;
 
-        if (a->labels[i] < 0) {
+        if (row_weight(a, i) <= 0) {
             ignored_row(a, i);
             continue;
         }

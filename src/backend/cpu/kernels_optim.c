@@ -64,12 +64,12 @@ static void sgd_range(void *arg, size_t begin, size_t end)
 {
     const struct cpu_sgd *a = arg;
     float *restrict w = a->w, *restrict v = a->v;
-    const float *restrict g = a->g;
-    const float lr = a->lr, momentum = a->momentum, decay = a->decay;
+    const float *restrict grad = a->grad;
+    const float scale = a->scale, lr = a->lr, momentum = a->momentum, decay = a->decay;
     const float ahead = a->nesterov ? momentum : 1, fresh = a->nesterov ? 1 : 0;
 
     for (size_t i = begin; i < end; i++) {
-        const float d = g[i] + decay * w[i];
+        const float d = scale * grad[i] + decay * w[i];
 
         v[i] = momentum * v[i] + d;
         w[i] -= lr * (fresh * d + ahead * v[i]);
@@ -78,11 +78,13 @@ static void sgd_range(void *arg, size_t begin, size_t end)
 
 void cpu_sgd(int threads, const struct cpu_sgd *a)
 {
-    cpu_parallel((struct cpu_split){threads, a->n, MAP_GRAIN}, sgd_range, (void *)a);
+    if (isfinite(a->scale))
+        cpu_parallel((struct cpu_split){threads, a->n, MAP_GRAIN}, sgd_range, (void *)a);
 }
 
 struct lars_step {
     const struct cpu_lars *a;
+    float decay;
     float inner, outer; /* factors of d on its way into v, and of v on its way into w */
 };
 
@@ -91,12 +93,12 @@ static void lars_range(void *arg, size_t begin, size_t end)
 {
     const struct lars_step *s = arg;
     float *restrict w = s->a->w, *restrict v = s->a->v;
-    const float *restrict g = s->a->g;
+    const float *restrict grad = s->a->grad;
     const float inner = s->inner, outer = s->outer;
-    const float momentum = s->a->momentum, decay = s->a->decay;
+    const float scale = s->a->scale, momentum = s->a->momentum, decay = s->decay;
 
     for (size_t i = begin; i < end; i++) {
-        v[i] = momentum * v[i] + inner * (g[i] + decay * w[i]);
+        v[i] = momentum * v[i] + inner * (scale * grad[i] + decay * w[i]);
         w[i] -= outer * v[i];
     }
 }
@@ -104,21 +106,24 @@ static void lars_range(void *arg, size_t begin, size_t end)
 static double lars_trust(int threads, const struct cpu_lars *a)
 {
     const double w = sqrt(cpu_sum_squares(threads, a->w, a->n));
-    const double g = sqrt(cpu_sum_squares(threads, a->g, a->n));
+    const double g = fabs((double)a->scale) * sqrt(cpu_sum_squares(threads, a->grad, a->n));
 
     if (w == 0 || g == 0)
         return 1;
-    return (double)a->coefficient * w / (g + (double)a->decay * w + (double)a->eps);
+    return (double)a->eta * w / (g + (double)a->decay * w + (double)a->eps);
 }
 
 void cpu_lars(int threads, const struct cpu_lars *a)
 {
-    const double trust = lars_trust(threads, a);
-    struct lars_step s = {a, (float)trust, a->lr};
+    const double trust = a->plain || !isfinite(a->scale) ? 1 : lars_trust(threads, a);
+    struct lars_step s = {a, a->plain ? 0 : a->decay, (float)trust, a->lr};
 
-    if (a->lr_inside)
-        s = (struct lars_step){a, (float)(trust * (double)a->lr), 1};
-    cpu_parallel((struct cpu_split){threads, a->n, MAP_GRAIN}, lars_range, &s);
+    if (a->lr_inside) {
+        s.inner = (float)(trust * (double)a->lr);
+        s.outer = 1;
+    }
+    if (isfinite(a->scale))
+        cpu_parallel((struct cpu_split){threads, a->n, MAP_GRAIN}, lars_range, &s);
 }
 
 struct adam_step {
@@ -131,14 +136,17 @@ static void adamw_range(void *arg, size_t begin, size_t end)
 {
     const struct adam_step *s = arg;
     float *restrict w = s->a->w, *restrict m = s->a->m, *restrict v = s->a->v;
-    const float *restrict g = s->a->g;
+    const float *restrict grad = s->a->grad;
+    const float scale = s->a->scale;
     const float b1 = s->a->beta1, b2 = s->a->beta2, eps = s->a->eps;
     const float lr = s->a->lr, decay = s->a->decay;
     const float m_scale = s->m_scale, v_scale = s->v_scale;
 
     for (size_t i = begin; i < end; i++) {
-        m[i] = b1 * m[i] + (1 - b1) * g[i];
-        v[i] = b2 * v[i] + (1 - b2) * (g[i] * g[i]);
+        const float g = scale * grad[i];
+
+        m[i] = b1 * m[i] + (1 - b1) * g;
+        v[i] = b2 * v[i] + (1 - b2) * (g * g);
         w[i] -= lr * (m_scale * m[i] / (sqrtf(v_scale * v[i]) + eps) + decay * w[i]);
     }
 }
@@ -148,5 +156,6 @@ void cpu_adamw(int threads, const struct cpu_adamw *a)
     struct adam_step s = {a, (float)(1 / (1 - pow((double)a->beta1, (double)a->step))),
                           (float)(1 / (1 - pow((double)a->beta2, (double)a->step)))};
 
-    cpu_parallel((struct cpu_split){threads, a->n, MAP_GRAIN}, adamw_range, &s);
+    if (isfinite(a->scale))
+        cpu_parallel((struct cpu_split){threads, a->n, MAP_GRAIN}, adamw_range, &s);
 }

@@ -42,10 +42,11 @@ struct cpu_bn_grad_reduce {
 };
 void cpu_bn_grad_reduce(int threads, const struct cpu_bn_grad_reduce *a);
 
-/* dx = gamma invstd (dy - dbeta/m - xhat dgamma/m), xhat = (x - mean) invstd. rows is the m of the
- * statistics when they span more than this matrix; 0 means m. */
+/* dx = gamma invstd (dy - dbeta/m - xhat dgamma/m), xhat = (x - mean) invstd; frozen statistics:
+ * dx = gamma invstd dy. */
 struct cpu_bn_grad_apply {
-    size_t m, c, rows;
+    size_t m, c;
+    int frozen;
     const float *x, *dy, *mean, *invstd, *gamma, *dgamma, *dbeta;
     float *dx;
 };
@@ -127,8 +128,9 @@ void cpu_global_average_grad(int threads, const struct cpu_global_pool *a);
 
 /* Softmax cross-entropy with smoothing s over k classes: for a row with label t and weight w
  *   loss = -w sum_j q_j log p_j,  q_j = s/k + (1 - s) [j = t],  p = softmax(logits).
- * sums[0] is the sum of losses, sums[1] of weights; a label of -1 adds nothing to either and has
- * gradient 0. dlogits = scale w (p - q), the gradient of scale * sums[0]. */
+ * sums[0] is the sum of losses, sums[1] of weights; a negative label or a weight
+ * that is not above 0 adds nothing to either and has gradient 0. Labels are below classes. dlogits
+ * = scale w (p - q), the gradient of scale * sums[0]. */
 struct cpu_cross_entropy {
     size_t n, classes;
     const float *logits;
@@ -145,28 +147,28 @@ void cpu_cross_entropy(int threads, const struct cpu_cross_entropy *a);
 /* The sum of squares, in double. */
 double cpu_sum_squares(int threads, const float *x, size_t n);
 
-/* Optimisers, in place on w and their state. g is the gradient as it comes; weight decay is added
- * here. n weights. */
+/* Optimisers, in place on n weights and their state. g = scale * grad; nothing is written when
+ * scale is not finite. */
 
 /* d = g + decay w; v = momentum v + d; w -= lr (nesterov ? d + momentum v : v). */
 struct cpu_sgd {
     size_t n;
     float *w, *v;
-    const float *g;
-    float lr, momentum, decay;
+    const float *grad;
+    float scale, lr, momentum, decay;
     int nesterov;
 };
 void cpu_sgd(int threads, const struct cpu_sgd *a);
 
-/* trust = coefficient |w| / (|g| + decay |w| + eps), or 1 when a norm is 0; d = trust (g + decay w)
- * inside:  v = momentum v + lr d; w -= v       (a later change of lr leaves v as it is)
- * outside: v = momentum v + d;    w -= lr v    (You et al. 2017 as commonly written) */
+/* trust = eta |w| / (|g| + decay |w| + eps), 1 when a norm is 0; d = trust (g + decay w).
+ * Rate inside:  v = momentum v + lr d; w -= v.   Outside: v = momentum v + d; w -= lr v.
+ * plain: trust = 1 and no decay. */
 struct cpu_lars {
     size_t n;
     float *w, *v;
-    const float *g;
-    float lr, momentum, decay, coefficient, eps;
-    int lr_inside;
+    const float *grad;
+    float scale, lr, momentum, decay, eta, eps;
+    int lr_inside, plain;
 };
 void cpu_lars(int threads, const struct cpu_lars *a);
 
@@ -175,9 +177,8 @@ void cpu_lars(int threads, const struct cpu_lars *a);
 struct cpu_adamw {
     size_t n;
     float *w, *m, *v;
-    const float *g;
-    float lr, beta1, beta2, eps, decay;
-    int64_t step;
+    const float *grad;
+    float scale, lr, beta1, beta2, eps, decay, step;
 };
 void cpu_adamw(int threads, const struct cpu_adamw *a);
 
