@@ -135,7 +135,7 @@ struct tensor *graph_weight(struct graph *g, const char *name, enum tensor_kind 
     return graph_bind(g, w);
 }
 
-static void append(struct graph *g, struct node *n)
+void graph_append(struct graph *g, struct node *n)
 {
     if (g->n_nodes == g->cap_nodes) {
         g->cap_nodes = g->cap_nodes ? 2 * g->cap_nodes : 256;
@@ -180,8 +180,18 @@ struct node *graph_node(struct graph *g, const struct op *op, union attr attr,
         graph_fail(g, E_SHAPE, "%s: %s", op->name, err_reason());
         return NULL;
     }
-    append(g, n);
+    graph_append(g, n);
     return n;
+}
+
+void *graph_alloc(struct graph *g, size_t bytes)
+{
+    return arena_alloc(&g->arena, bytes);
+}
+
+const char *graph_text(struct graph *g, const char *s)
+{
+    return arena_strdup(&g->arena, s);
 }
 
 struct tensor *node_out(const struct node *n, int i)

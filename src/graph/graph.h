@@ -82,6 +82,12 @@ void node_take(struct node *n, int i, struct tensor *t);
 /* The gradient that ops/backward.c built for t; NULL: t has no influence on the loss. */
 struct tensor *graph_grad(const struct graph *g, const struct tensor *t);
 
+/* For passes: puts a node that exists at the end of the order; memory and text with the graph's
+ * lifetime. */
+void graph_append(struct graph *g, struct node *n);
+void *graph_alloc(struct graph *g, size_t bytes);
+const char *graph_text(struct graph *g, const char *s);
+
 /* One line per node: id, op, scope, inputs, outputs and shapes. */
 void graph_print(const struct graph *g, struct str *out);
 
