@@ -453,7 +453,7 @@ static void check_columns(size_t m, size_t c)
             t, &(struct cpu_column_sum){m, c, x, got[t], guarded(cpu_columns_scratch(m, c))});
         cpu_bias_add(t, &(struct cpu_bias_add){m, c, x, bias, got_biased[t]});
     }
-    assert_near(got[1], sum, c, 1e-5);
+    assert_near(got[1], sum, c, 1e-4); /* of ones that cancel */
     assert_near(got_biased[1], biased, m * c, 1e-6);
     assert_same_bits(got, c);
     assert_same_bits(got_biased, m * c);

@@ -19,10 +19,10 @@ static size_t chunk_count(size_t m)
     return m == 0 ? 0 : (m - 1) / chunk_rows(m) + 1;
 }
 
-/* Of a chunk: two rows of c doubles, then two of c floats for the current block. */
+/* Of a chunk: two rows of c doubles, then three of c floats for the current block. */
 static size_t chunk_bytes(size_t c)
 {
-    return (2 * c * (sizeof(double) + sizeof(float)) + 63) / 64 * 64;
+    return (2 * c * sizeof(double) + 3 * c * sizeof(float) + 63) / 64 * 64;
 }
 
 size_t cpu_columns_scratch(size_t m, size_t c)
@@ -32,7 +32,7 @@ size_t cpu_columns_scratch(size_t m, size_t c)
 
 struct chunk {
     double *first, *second;
-    float *block_first, *block_second;
+    float *block_first, *block_second, *block_third;
     size_t begin, end; /* rows */
 };
 
@@ -42,7 +42,8 @@ static struct chunk chunk_at(void *scratch, size_t m, size_t c, size_t i)
     float *const block = (float *)(void *)(first + 2 * c);
     const size_t begin = i * chunk_rows(m), end = begin + chunk_rows(m);
 
-    return (struct chunk){first, first + c, block, block + c, begin, end < m ? end : m};
+    return (struct chunk){first, first + c,        block, block + c, block + 2 * c,
+                          begin, end < m ? end : m};
 }
 
 INLINE void add_row(float *restrict sum, const float *restrict x, size_t c)
@@ -51,11 +52,18 @@ INLINE void add_row(float *restrict sum, const float *restrict x, size_t c)
         sum[j] += x[j];
 }
 
-INLINE void add_squares(float *restrict sum, const float *restrict x, const float *restrict mean,
-                        size_t c)
+/* Sums of what is left after taking the block's mean off, and of its squares. */
+INLINE void add_residuals(const struct chunk *k, const float *restrict x, size_t c)
 {
-    for (size_t j = 0; j < c; j++)
-        sum[j] += (x[j] - mean[j]) * (x[j] - mean[j]);
+    const float *restrict mean = k->block_first;
+    float *restrict squares = k->block_second, *restrict left = k->block_third;
+
+    for (size_t j = 0; j < c; j++) {
+        const float d = x[j] - mean[j];
+
+        squares[j] += d * d;
+        left[j] += d;
+    }
 }
 
 /* Chan, Golub, LeVeque 1979: joins (mean, squares about it) of two sets. share is the second set's
@@ -69,21 +77,25 @@ INLINE void join(double *restrict mean, double *restrict squares, double mean2, 
     *squares += squares2 + delta * delta * n_first * share;
 }
 
+/* left mends the rounding of the block's mean, which matters when the mean is far from zero. */
 INLINE void stats_block(const struct chunk *k, const float *x, size_t c, size_t rows, size_t before)
 {
     const float per_row = 1.0F / (float)rows;
     const double share = (double)rows / (double)(before + rows);
 
-    memset(k->block_first, 0, 2 * c * sizeof(float));
+    memset(k->block_first, 0, 3 * c * sizeof(float));
     for (size_t i = 0; i < rows; i++)
         add_row(k->block_first, x + i * c, c);
     for (size_t j = 0; j < c; j++)
         k->block_first[j] *= per_row;
     for (size_t i = 0; i < rows; i++)
-        add_squares(k->block_second, x + i * c, k->block_first, c);
-    for (size_t j = 0; j < c; j++)
-        join(&k->first[j], &k->second[j], (double)k->block_first[j], (double)k->block_second[j],
-             share, (double)before);
+        add_residuals(k, x + i * c, c);
+    for (size_t j = 0; j < c; j++) {
+        const double left = (double)k->block_third[j] / (double)rows;
+
+        join(&k->first[j], &k->second[j], (double)k->block_first[j] + left,
+             (double)k->block_second[j] - (double)rows * left * left, share, (double)before);
+    }
 }
 
 INLINE size_t block_end(size_t row, size_t end)
@@ -236,36 +248,33 @@ void cpu_column_sum(int threads, const struct cpu_column_sum *a)
     cpu_parallel((struct cpu_split){threads, a->c, COLUMN_GRAIN}, sum_columns, (void *)a);
 }
 
-INLINE void normalise_row(const struct cpu_bn_apply *a, const float *x, float *y)
+/* One pass, since y may be the residual's memory. */
+INLINE void apply_row(const struct cpu_bn_apply *a, size_t row)
 {
     const float *restrict mean = a->mean, *restrict invstd = a->invstd;
     const float *restrict gamma = a->gamma, *restrict beta = a->beta;
+    const float *const x = a->x + row * a->c;
+    const float *const residual = a->residual ? a->residual + row * a->c : NULL;
+    float *const y = a->y + row * a->c;
 
+    if (residual) {
 #pragma GCC ivdep
-    for (size_t j = 0; j < a->c; j++)
-        y[j] = (x[j] - mean[j]) * (gamma[j] * invstd[j]) + beta[j];
-}
-
-INLINE void finish_row(const float *residual, int relu, float *y, size_t c)
-{
-    if (residual)
+        for (size_t j = 0; j < a->c; j++)
+            y[j] = (x[j] - mean[j]) * (gamma[j] * invstd[j]) + beta[j] + residual[j];
+    } else {
 #pragma GCC ivdep
-        for (size_t j = 0; j < c; j++)
-            y[j] += residual[j];
-    if (relu)
-        for (size_t j = 0; j < c; j++)
-            y[j] = y[j] < 0 ? 0 : y[j];
+        for (size_t j = 0; j < a->c; j++)
+            y[j] = (x[j] - mean[j]) * (gamma[j] * invstd[j]) + beta[j];
+    }
+    for (size_t j = 0; a->relu && j < a->c; j++)
+        y[j] = y[j] < 0 ? 0 : y[j];
 }
 
 VECTORISED
 static void apply_rows(void *arg, size_t begin, size_t end)
 {
-    const struct cpu_bn_apply *a = arg;
-
-    for (size_t i = begin; i < end; i++) {
-        normalise_row(a, a->x + i * a->c, a->y + i * a->c);
-        finish_row(a->residual ? a->residual + i * a->c : NULL, a->relu, a->y + i * a->c, a->c);
-    }
+    for (size_t row = begin; row < end; row++)
+        apply_row(arg, row);
 }
 
 void cpu_bn_apply(int threads, const struct cpu_bn_apply *a)
