@@ -100,8 +100,23 @@ void cpu_cross_entropy(int threads, const struct cpu_cross_entropy *a)
         loss += losses[i];
         weight += (double)row_weight(a, i);
     }
-    if (a->sums) {
-        a->sums[0] = (float)loss;
-        a->sums[1] = (float)weight;
+    if (a->sum)
+        *a->sum = (float)loss;
+    if (a->weight)
+        *a->weight = (float)weight;
+}
+
+size_t cpu_top1(const struct cpu_top1 *a)
+{
+    size_t correct = 0;
+
+    for (size_t i = 0; i < a->n; i++) {
+        const float *const logits = a->logits + i * a->classes;
+        size_t best = 0;
+
+        for (size_t j = 1; j < a->classes; j++)
+            best = logits[j] > logits[best] ? j : best;
+        correct += a->weights[i] > 0 && a->labels[i] >= 0 && (size_t)a->labels[i] == best;
     }
+    return correct;
 }

@@ -138,23 +138,24 @@ static void adamw_range(void *arg, size_t begin, size_t end)
     float *restrict w = s->a->w, *restrict m = s->a->m, *restrict v = s->a->v;
     const float *restrict grad = s->a->grad;
     const float scale = s->a->scale;
-    const float b1 = s->a->beta1, b2 = s->a->beta2, eps = s->a->eps;
+    const float b1 = (float)s->a->beta1, b2 = (float)s->a->beta2, eps = s->a->eps;
+    const float c1 = (float)(1 - s->a->beta1), c2 = (float)(1 - s->a->beta2);
     const float lr = s->a->lr, decay = s->a->decay;
     const float m_scale = s->m_scale, v_scale = s->v_scale;
 
     for (size_t i = begin; i < end; i++) {
         const float g = scale * grad[i];
 
-        m[i] = b1 * m[i] + (1 - b1) * g;
-        v[i] = b2 * v[i] + (1 - b2) * (g * g);
+        m[i] = b1 * m[i] + c1 * g;
+        v[i] = b2 * v[i] + c2 * (g * g);
         w[i] -= lr * (m_scale * m[i] / (sqrtf(v_scale * v[i]) + eps) + decay * w[i]);
     }
 }
 
 void cpu_adamw(int threads, const struct cpu_adamw *a)
 {
-    struct adam_step s = {a, (float)(1 / (1 - pow((double)a->beta1, (double)a->step))),
-                          (float)(1 / (1 - pow((double)a->beta2, (double)a->step)))};
+    struct adam_step s = {a, (float)(1 / (1 - pow(a->beta1, (double)a->step))),
+                          (float)(1 / (1 - pow(a->beta2, (double)a->step)))};
 
     if (isfinite(a->scale))
         cpu_parallel((struct cpu_split){threads, a->n, MAP_GRAIN}, adamw_range, &s);

@@ -128,21 +128,31 @@ void cpu_global_average_grad(int threads, const struct cpu_global_pool *a);
 
 /* Softmax cross-entropy with smoothing s over k classes: for a row with label t and weight w
  *   loss = -w sum_j q_j log p_j,  q_j = s/k + (1 - s) [j = t],  p = softmax(logits).
- * sums[0] is the sum of losses, sums[1] of weights; a negative label or a weight
+ * sum is the sum of losses, weight of weights; a negative label or a weight
  * that is not above 0 adds nothing to either and has gradient 0. Labels are below classes. dlogits
- * = scale w (p - q), the gradient of scale * sums[0]. */
+ * = scale w (p - q), the gradient of scale * sum. */
 struct cpu_cross_entropy {
     size_t n, classes;
     const float *logits;
     const int32_t *labels;
     const float *weights; /* NULL: all 1 */
     float smoothing, scale;
-    float *sums;    /* NULL: not wanted */
+    float *sum, *weight; /* NULL: not wanted */
     float *dlogits; /* NULL: not wanted; may be logits */
     void *scratch;  /* cpu_cross_entropy_scratch(n) */
 };
 size_t cpu_cross_entropy_scratch(size_t n);
 void cpu_cross_entropy(int threads, const struct cpu_cross_entropy *a);
+
+/* How many rows with weight above 0 have their label at the first largest logit; a negative label
+ * is wrong. */
+struct cpu_top1 {
+    size_t n, classes;
+    const float *logits;
+    const int32_t *labels;
+    const float *weights;
+};
+size_t cpu_top1(const struct cpu_top1 *a);
 
 /* The sum of squares, in double. */
 double cpu_sum_squares(int threads, const float *x, size_t n);
@@ -178,7 +188,8 @@ struct cpu_adamw {
     size_t n;
     float *w, *m, *v;
     const float *grad;
-    float scale, lr, beta1, beta2, eps, decay, step;
+    float scale, lr, eps, decay, step;
+    double beta1, beta2; /* in double: 1 - b2^step begins near 0 */
 };
 void cpu_adamw(int threads, const struct cpu_adamw *a);
 
