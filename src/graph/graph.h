@@ -69,6 +69,9 @@ struct tensor *graph_weight(struct graph *g, const char *name, enum tensor_kind 
 /* The tensor of a weight that already exists, by its full name. */
 struct tensor *graph_bind(struct graph *g, struct weight *w);
 
+/* The same if this graph uses it already, else NULL. */
+struct tensor *graph_bound(const struct graph *g, const struct weight *w);
+
 /* Appends a node; NULL after an error. Inputs that are NULL count as an earlier error. */
 struct node *graph_node(struct graph *g, const struct op *op, union attr attr,
                         struct tensor *const *in, int n_in);
@@ -87,6 +90,8 @@ struct tensor *graph_grad(const struct graph *g, const struct tensor *t);
 void graph_append(struct graph *g, struct node *n);
 void *graph_alloc(struct graph *g, size_t bytes);
 const char *graph_text(struct graph *g, const char *s);
+const char *graph_format(struct graph *g, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* One line per node: id, op, scope, inputs, outputs and shapes. */
 void graph_print(const struct graph *g, struct str *out);
