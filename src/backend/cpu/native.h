@@ -138,8 +138,8 @@ struct cpu_cross_entropy {
     const float *weights; /* NULL: all 1 */
     float smoothing, scale;
     float *sum, *weight; /* NULL: not wanted */
-    float *dlogits; /* NULL: not wanted; may be logits */
-    void *scratch;  /* cpu_cross_entropy_scratch(n) */
+    float *dlogits;      /* NULL: not wanted; may be logits */
+    void *scratch;       /* cpu_cross_entropy_scratch(n) */
 };
 size_t cpu_cross_entropy_scratch(size_t n);
 void cpu_cross_entropy(int threads, const struct cpu_cross_entropy *a);

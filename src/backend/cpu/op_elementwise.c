@@ -5,9 +5,8 @@
 
 static int relu_run(struct device *d, const struct step *s)
 {
-    cpu_relu(d->lib.threads, &(struct cpu_map){.n = count_of(s->node->out[0]),
-                                               .a = s->in[0],
-                                               .dst = s->out[0]});
+    cpu_relu(d->lib.threads,
+             &(struct cpu_map){.n = count_of(s->node->out[0]), .a = s->in[0], .dst = s->out[0]});
     return 0;
 }
 
@@ -22,10 +21,9 @@ static int relu_grad_run(struct device *d, const struct step *s)
 
 static int add_run(struct device *d, const struct step *s)
 {
-    cpu_add(d->lib.threads, &(struct cpu_map){.n = count_of(s->node->out[0]),
-                                              .a = s->in[0],
-                                              .b = s->in[1],
-                                              .dst = s->out[0]});
+    cpu_add(d->lib.threads,
+            &(struct cpu_map){
+                .n = count_of(s->node->out[0]), .a = s->in[0], .b = s->in[1], .dst = s->out[0]});
     return 0;
 }
 

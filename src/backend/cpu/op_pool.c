@@ -6,8 +6,8 @@ static struct cpu_pool_shape pool_shape(const struct node *n, const struct tenso
     const struct pool *const p = &n->attr.pool;
     const int64_t *const dim = x->shape.dim;
 
-    return (struct cpu_pool_shape){(size_t)dim[0], (size_t)dim[1],    (size_t)dim[2],
-                                   (size_t)dim[3], (size_t)p->k,      (size_t)p->stride,
+    return (struct cpu_pool_shape){(size_t)dim[0], (size_t)dim[1], (size_t)dim[2],
+                                   (size_t)dim[3], (size_t)p->k,   (size_t)p->stride,
                                    (size_t)p->pad};
 }
 

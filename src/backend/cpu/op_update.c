@@ -73,10 +73,9 @@ static int adamw_run(struct device *d, const struct step *s)
 
 static int accumulate_run(struct device *d, const struct step *s)
 {
-    cpu_add(d->lib.threads, &(struct cpu_map){.n = count_of(s->node->in[0]),
-                                              .a = s->in[0],
-                                              .b = s->in[1],
-                                              .dst = s->in[0]});
+    cpu_add(d->lib.threads,
+            &(struct cpu_map){
+                .n = count_of(s->node->in[0]), .a = s->in[0], .b = s->in[1], .dst = s->in[0]});
     return 0;
 }
 
