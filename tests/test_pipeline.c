@@ -683,12 +683,10 @@ static void test_counters_count_every_stage(void **state)
     uint64_t bytes = 0;
 
     (void)state;
-    f.n_batches = 2 * pipeline_steps_per_epoch(&f);
+    f.n_batches = 8 * pipeline_steps_per_epoch(&f);
     p = open_pipeline(&f);
-    for (const struct batch *b; (b = next(p));) {
-        usleep(1000); /* the workers run into the full ring */
+    for (const struct batch *b; (b = next(p));)
         pipeline_done(p, b);
-    }
     pipeline_counters(p, &c);
     for (uint64_t i = 0; i < s->n_samples; i++) {
         struct sample sample = {0};
@@ -698,14 +696,79 @@ static void test_counters_count_every_stage(void **state)
         sample_release(&sample);
     }
     for (enum stage_id i = 0; i < N_STAGES; i++) {
-        assert_int_equal(c.stage[i].samples, 2 * N_GOOD);
+        assert_int_equal(c.stage[i].samples, 8 * N_GOOD);
         assert_true(c.stage[i].busy_ns > 0);
     }
-    assert_int_equal(c.read_bytes, 2 * bytes);
+    assert_int_equal(c.read_bytes, 8 * bytes);
     assert_int_equal(c.batches, f.n_batches);
     assert_int_equal(c.n_replaced, 0);
-    assert_true(c.worker_wait_ns > 0);
-    assert_true(c.consumer_wait_ns > 0);
+    assert_true(c.consumer_wait_ns > 0); /* it did nothing but wait */
+    pipeline_close(p);
+    source_close(s);
+    remove_dir(dir);
+}
+
+/* The ring fills and stays full while the consumer holds back; the counter tells for how long. */
+static void test_workers_count_the_time_they_are_held_up(void **state)
+{
+    char *const dir = mixed_folder(0);
+    struct source *const s = open_source(dir);
+    struct pipeline_config f = eval_config(s);
+    struct pipeline_counters c;
+    struct pipeline *p;
+
+    (void)state;
+    f.n_threads = 1;
+    f.prefetch = 2;
+    p = open_pipeline(&f);
+    do {
+        usleep(1000);
+        pipeline_counters(p, &c);
+    } while (c.stage[STAGE_augment].samples < 2 * f.batch_size);
+    usleep(20000);
+    pipeline_counters(p, &c);
+    assert_int_equal(c.stage[STAGE_augment].samples, 2 * f.batch_size); /* and no further */
+    for (int i = 0; i < 4; i++)
+        pipeline_done(p, next(p));
+    pipeline_counters(p, &c);
+    assert_true(c.worker_wait_ns > 10000000);
+    pipeline_close(p);
+    source_close(s);
+    remove_dir(dir);
+}
+
+/* The first bad sample takes long to be found out, the second none: still the first is named first.
+ */
+static void test_bad_samples_are_named_in_the_order_of_the_stream(void **state)
+{
+    char *const dir = temp_dir();
+    struct bytes jpeg = {0};
+    struct pipeline_config f;
+    const struct bad_sample *bad;
+    struct pipeline *p;
+    struct source *s;
+
+    (void)state;
+    make_dir(dir, "a");
+    simple_jpeg(1500, 1500, 1, &jpeg);
+    memcpy(jpeg.data + jpeg.n * 9 / 10, "\xFF\xD9", 2); /* ends in the middle */
+    write_file(dir, "a/0", jpeg.data, jpeg.n);
+    write_file(dir, "a/1", "", 0);
+    bytes_release(&jpeg);
+    s = open_source(dir);
+    f = eval_config(s);
+    f.eval.resize = f.eval.crop;
+    f.batch_size = 2;
+    p = open_pipeline(&f);
+    pipeline_done(p, next(p));
+    bad = pipeline_bad_next(p);
+    assert_non_null(bad);
+    assert_int_equal(bad->index, 0);
+    assert_non_null(strstr(bad->reason, "damaged near byte"));
+    bad = pipeline_bad_next(p);
+    assert_non_null(bad);
+    assert_int_equal(bad->index, 1);
+    assert_null(pipeline_bad_next(p));
     pipeline_close(p);
     source_close(s);
     remove_dir(dir);
@@ -789,6 +852,8 @@ int main(void)
         cmocka_unit_test(test_a_file_that_shrinks_meanwhile_is_survived),
         cmocka_unit_test(test_synthetic_batches_are_one_fixed_batch),
         cmocka_unit_test(test_counters_count_every_stage),
+        cmocka_unit_test(test_workers_count_the_time_they_are_held_up),
+        cmocka_unit_test(test_bad_samples_are_named_in_the_order_of_the_stream),
         cmocka_unit_test(test_closing_early_is_fine),
         cmocka_unit_test(test_nonsense_configurations_are_refused),
         cmocka_unit_test(test_permute_is_a_permutation),
