@@ -1,0 +1,13 @@
+/* What backends whose device memory is the host's share: allocation and copies. */
+#ifndef STAVE_BACKEND_HOST_H
+#define STAVE_BACKEND_HOST_H
+
+#include "backend/backend.h"
+
+int host_alloc(struct device *d, size_t bytes, void **out); /* zeroed, 64-byte aligned, touched */
+void host_free(struct device *d, void *p, size_t bytes);
+int host_write(struct device *d, void *dst, const void *src, size_t bytes);
+int host_read(struct device *d, void *dst, const void *src, size_t bytes);
+int host_sync(struct device *d);
+
+#endif

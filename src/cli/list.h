@@ -1,0 +1,3 @@
+/* The commands, in the order of `stave help`. COMMAND(name): cmd_name.c defines command_name. */
+COMMAND(help)
+COMMAND(man)

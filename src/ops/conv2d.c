@@ -1,0 +1,113 @@
+/* Two-dimensional convolution (cross-correlation, as the field has it) and its two gradients.
+ * y[n,p,q,o] = sum x[n, p*stride+r-pad, q*stride+s-pad, i] * w[o,r,s,i]; outside the image x is
+ * zero. */
+#include <math.h>
+
+#include "base/err.h"
+#include "ops/op.h"
+#include "ops/ops.h"
+
+static int64_t out_size(int64_t in, const struct conv *c)
+{
+    return (in + 2 * c->pad - c->k) / c->stride + 1;
+}
+
+static int conv2d_shape(struct node *n)
+{
+    const struct conv *const c = &n->attr.conv;
+    const struct shape *const x = &n->in[0]->shape;
+    char text[SHAPE_TEXT];
+
+    TRY(op_want_rank(n, 0, 4));
+    if (c->out < 1 || c->k < 1 || c->stride < 1 || c->pad < 0)
+        return err(E_SHAPE,
+                   "out %d, kernel %d, stride %d, pad %d: each must be positive (pad may be zero)",
+                   c->out, c->k, c->stride, c->pad);
+    if (x->dim[1] + 2 * c->pad < c->k || x->dim[2] + 2 * c->pad < c->k)
+        return err(E_SHAPE, "image %s is smaller than the %dx%d kernel with pad %d",
+                   shape_text(*x, text), c->k, c->k, c->pad);
+    TRY(op_want_shape(n, 0, DT_F32, *x));
+    TRY(op_want_shape(n, 1, DT_F32, SHAPE(c->out, c->k, c->k, x->dim[3])));
+    n->out[0]->shape = SHAPE(x->dim[0], out_size(x->dim[1], c), out_size(x->dim[2], c), c->out);
+    return 0;
+}
+
+/* Of the three convolutions y is one operand: its size and the length of the sum give the
+ * operations. */
+static void conv_flops(const struct tensor *y, const struct tensor *w, struct cost *c)
+{
+    c->flops = 2.0 * (double)tensor_count(y) * (double)(tensor_count(w) / w->shape.dim[0]);
+}
+
+static void conv2d_cost(const struct node *n, struct cost *c)
+{
+    conv_flops(n->out[0], n->in[1], c);
+}
+
+static void conv2d_grad(struct graph *g, const struct grad *gr)
+{
+    const struct node *const n = gr->node;
+
+    if (gr->want[0])
+        gr->din[0] =
+            node_out(GRAPH_NODE(g, &op_conv2d_grad_x, n->attr, gr->dout[0], n->in[1], n->in[0]), 0);
+    if (gr->want[1])
+        gr->din[1] = node_out(GRAPH_NODE(g, &op_conv2d_grad_w, n->attr, n->in[0], gr->dout[0]), 0);
+}
+
+const struct op op_conv2d = {OP_HEAD(conv2d), .n_out = 1, .shape = conv2d_shape,
+                             .grad = conv2d_grad, .cost = conv2d_cost};
+
+/* dx[n,h,w,i] = sum over (p,q,r,s) that touch (h,w) of dy[n,p,q,o] * w[o,r,s,i]. Inputs: dy, w, and
+ * x for its shape. */
+static int grad_x_shape(struct node *n)
+{
+    op_out_like(n, 0, 2);
+    return op_want_rank(n, 0, 4);
+}
+
+static void grad_x_cost(const struct node *n, struct cost *c)
+{
+    conv_flops(n->in[0], n->in[1], c);
+    c->bytes -= (double)tensor_bytes(n->in[2]);
+}
+
+const struct op op_conv2d_grad_x = {OP_HEAD(conv2d_grad_x), .n_out = 1, .shape = grad_x_shape,
+                                    .cost = grad_x_cost};
+
+/* dw[o,r,s,i] = sum_{n,p,q} x[n, p*stride+r-pad, q*stride+s-pad, i] * dy[n,p,q,o]. Inputs: x, dy.
+ */
+static int grad_w_shape(struct node *n)
+{
+    const struct conv *const c = &n->attr.conv;
+
+    n->out[0]->shape = SHAPE(c->out, c->k, c->k, n->in[0]->shape.dim[3]);
+    return op_want_rank(n, 1, 4);
+}
+
+static void grad_w_cost(const struct node *n, struct cost *c)
+{
+    conv_flops(n->in[1], n->out[0], c);
+}
+
+const struct op op_conv2d_grad_w = {OP_HEAD(conv2d_grad_w), .n_out = 1, .shape = grad_w_shape,
+                                    .cost = grad_w_cost};
+
+struct tensor *conv2d(struct graph *g, struct tensor *x, const char *name, struct conv c)
+{
+    struct tensor *w;
+    int64_t fan_in;
+
+    if (!x)
+        return NULL;
+    c.k = c.k ? c.k : 1;
+    c.stride = c.stride ? c.stride : 1;
+    fan_in = (int64_t)c.k * c.k * channels(x);
+    scope_begin(g, "%s", name);
+    w = graph_weight(g, "weight", T_PARAM, SHAPE(c.out, c.k, c.k, channels(x)),
+                     (struct init){INIT_TRUNCATED_NORMAL, sqrt(2.0 / (double)fan_in)},
+                     (struct weight_attr){0});
+    x = node_out(GRAPH_NODE(g, &op_conv2d, (union attr){.conv = c}, x, w), 0);
+    scope_end(g);
+    return x;
+}

@@ -1,0 +1,100 @@
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "plan/plan.h"
+
+struct plan_totals plan_totals(const struct plan *p)
+{
+    struct plan_totals t = {0};
+    struct cost c;
+
+    for (int i = 0; i < p->n_steps; i++) {
+        node_cost(p->steps[i].node, &c);
+        t.flops += c.flops;
+        t.bytes += c.bytes;
+        if (p->steps[i].node->backward)
+            t.backward++;
+        else
+            t.forward++;
+    }
+    return t;
+}
+
+/* 12.3M, 4.56G: three digits and a letter of powers of 1000. */
+static const char *short_number(double v, char out[16])
+{
+    static const char unit[] = {' ', 'k', 'M', 'G', 'T', 'P'};
+    size_t u = 0;
+
+    while (v >= 999.5 && u + 1 < sizeof(unit)) {
+        v /= 1000;
+        u++;
+    }
+    snprintf(out, 16, v < 9.995 ? "%.2f%c" : v < 99.95 ? "%.1f%c" : "%.0f%c", v, unit[u]);
+    return out;
+}
+
+static void add_shapes(const struct node *n, struct str *line)
+{
+    char text[SHAPE_TEXT];
+    const int shown =
+        n->n_in < 2 ? n->n_in : 2; /* the rest are statistics, scalars, or the same again */
+
+    for (int k = 0; k < shown; k++)
+        str_printf(line, "%s%s", k ? " " : "", shape_text(n->in[k]->shape, text));
+    if (n->n_in > shown)
+        str_printf(line, " +%d", n->n_in - shown);
+    if (n->op->n_out)
+        str_printf(line, " -> %s", shape_text(n->out[0]->shape, text));
+}
+
+static void explain_step(const struct plan *p, int i, struct str *out)
+{
+    const struct step *const s = &p->steps[i];
+    const struct node *const n = s->node;
+    struct str shapes = STR_INIT;
+    char flops[16], bytes[16];
+    struct cost c;
+
+    node_cost(n, &c);
+    add_shapes(n, &shapes);
+    str_printf(out, "%4d %c %-18s %-26s %-58s %-22s %8s %8s", i, n->backward ? 'b' : 'f',
+               n->op->name, n->scope, shapes.s, s->impl, short_number(c.flops, flops),
+               short_number(c.bytes, bytes));
+    if (p->step_ns && p->runs) {
+        const double ns = (double)p->step_ns[i] / (double)p->runs;
+        str_printf(out, " %9.3f ms %8.1f GFLOP/s %7.1f GB/s", ns / 1e6, c.flops / ns, c.bytes / ns);
+    }
+    if (n->declined)
+        str_printf(out, "  (not fused: %s)", n->declined);
+    str_add(out, "\n");
+    str_release(&shapes);
+}
+
+void plan_explain(const struct plan *p, struct str *out)
+{
+    const struct plan_totals t = plan_totals(p);
+    char flops[16], bytes[16];
+
+    str_printf(out, "%4s %c %-18s %-26s %-58s %-22s %8s %8s\n", "step", ' ', "op", "scope",
+               "shapes", "kernel", "FLOPs", "bytes");
+    for (int i = 0; i < p->n_steps; i++)
+        explain_step(p, i, out);
+    str_printf(out,
+               "%d steps: %d forward, %d backward and update; %s FLOPs, %s bytes moved at least\n",
+               p->n_steps, t.forward, t.backward, short_number(t.flops, flops),
+               short_number(t.bytes, bytes));
+    str_printf(out,
+               "activation memory: %.1f MiB planned, %.1f MiB as the sum of all tensors; %d "
+               "results take over memory of "
+               "an input; scratch %.1f MiB\n",
+               (double)p->memory.arena_bytes / 0x1p20, (double)p->memory.sum_bytes / 0x1p20,
+               p->memory.shared, (double)p->scratch_bytes / 0x1p20);
+    str_printf(out,
+               "weights: %lld parameters; %.1f MiB parameters, %.1f MiB state, %.1f MiB carry\n",
+               (long long)store_param_count(p->bank->store),
+               (double)p->bank->store->block_bytes[0] / 0x1p20,
+               (double)p->bank->store->block_bytes[1] / 0x1p20,
+               (double)p->bank->store->block_bytes[2] / 0x1p20);
+}
