@@ -23,22 +23,30 @@ static const struct opt_row rows[] = {
 
 static const struct opt_table options = {"explain", rows, COUNT_OF(rows)};
 
+/* One step and one evaluation on noise, so that both plans have inputs and are warm; then the timed
+ * runs. */
 static int profile(struct session *s, struct plan *p, const struct task *task, long long runs)
 {
+    struct metric *const metric = metric_new(task->metric);
+    struct step_result loss = {0};
     struct pipeline *data;
     const struct batch *b;
-    struct step_result loss;
-    int rc;
+    int rc = session_initialise(s, 1);
 
-    TRY(session_initialise(s, 1));
-    TRY(task->open(task->context, PIPELINE_TRAIN, (int)s->settings->batch_size, 0, 0, &data));
-    rc = pipeline_next(data, &b);
     if (rc == 0)
-        rc = session_step(s, b, 0, 0, &loss); /* warm-up, and the inputs are there */
+        rc = task->open(task->context, PIPELINE_TRAIN, (int)s->settings->batch_size, 0, 0, &data);
+    if (rc == 0) {
+        rc = pipeline_next(data, &b);
+        if (rc == 0)
+            rc = session_step(s, b, 0, 0, &loss);
+        if (rc == 0)
+            rc = session_evaluate(s, b, metric, &loss);
+        pipeline_close(data);
+    }
     plan_profile(p);
     for (long long i = 0; i < runs && rc == 0; i++)
         rc = plan_run(p, 0);
-    pipeline_close(data);
+    metric_free(metric);
     return rc;
 }
 
