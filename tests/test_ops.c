@@ -1,6 +1,5 @@
 /* Every op, from the rows of op_cases.h: shapes, backends against ref, gradients against finite
- * differences, cost and time; the meta-tests that no op is left out; refused shapes; and values by
- * hand where a formula has corners. */
+ * differences, cost and time; and the meta-tests that no op is left out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
