@@ -206,6 +206,26 @@ static void test_gather_names_an_index_past_the_table(void **state)
     rig_end(&r);
 }
 
+static void test_loss_names_a_label_past_the_classes(void **state)
+{
+    const int labels[] = {0, 3};
+    struct sum_weight loss;
+    struct rig r;
+
+    (void)state;
+    rig_begin(&r, "ref", GRAPH_EVAL);
+    scope_begin(&r.graph, "loss");
+    loss = softmax_xent(&r.graph, graph_input(&r.graph, "x", DT_F32, SHAPE(2, 3)),
+                        graph_input(&r.graph, "y", DT_I32, SHAPE(2)),
+                        constant(&r.graph, SHAPE(2), 1), (struct loss){0});
+    graph_output(&r.graph, "loss", loss.sum);
+    assert_int_equal(rig_ready(&r, (struct plan_options){0}), 0);
+    assert_int_equal(plan_write(&r.plan, "y", labels, sizeof(labels)), 0);
+    assert_int_equal(plan_run(&r.plan, 0), E_DATA);
+    assert_string_equal(err_reason(), "loss: label 3 in row 1, but there are 3 classes");
+    rig_end(&r);
+}
+
 static void test_all_to_all_of_many_ranks_is_declined_by_one(void **state)
 {
     struct rig r;
@@ -228,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_sparse_gradient_by_hand),
         cmocka_unit_test(test_loss_and_top1_by_hand),
         cmocka_unit_test(test_gather_names_an_index_past_the_table),
+        cmocka_unit_test(test_loss_names_a_label_past_the_classes),
         cmocka_unit_test(test_all_to_all_of_many_ranks_is_declined_by_one),
     };
 

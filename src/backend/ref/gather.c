@@ -1,5 +1,4 @@
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/ref/ref.h"
@@ -35,24 +34,27 @@ struct lookup {
     int index, at;
 };
 
-/* By index, then in the order of the lookups, so that sums do not depend on the sort. */
-static int by_index(const void *a, const void *b)
-{
-    const struct lookup *const x = a, *const y = b;
-
-    if (x->index != y->index)
-        return x->index < y->index ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
 static int gather_grad_prepare(struct device *d, struct step *s)
 {
     (void)d;
-    s->scratch_bytes = (size_t)tensor_count(s->node->in[0]) * sizeof(struct lookup);
+    s->scratch_bytes = 2 * (size_t)tensor_count(s->node->in[0]) * sizeof(struct lookup);
     return 0;
 }
 
-/* The lookups that count, sorted. */
+/* Merges the sorted runs a[0..mid) and a[mid..n) through tmp; of equals the earlier stays first. */
+static void merge(struct lookup *a, int64_t mid, int64_t n, struct lookup *tmp)
+{
+    int64_t left = 0, right = mid;
+
+    for (int64_t i = 0; i < n; i++) {
+        const int take_left = right >= n || (left < mid && a[left].index <= a[right].index);
+        tmp[i] = take_left ? a[left++] : a[right++];
+    }
+    memcpy(a, tmp, (size_t)n * sizeof(*a));
+}
+
+/* The lookups that count, by index, then in the order of the lookups: sums do not depend on how it
+ * sorts. Not qsort(), which may allocate. out holds twice n. */
 static int64_t sorted_lookups(const int *index, int64_t n, struct lookup *out)
 {
     int64_t kept = 0;
@@ -60,7 +62,9 @@ static int64_t sorted_lookups(const int *index, int64_t n, struct lookup *out)
     for (int64_t i = 0; i < n; i++)
         if (index[i] >= 0)
             out[kept++] = (struct lookup){index[i], (int)i};
-    qsort(out, (size_t)kept, sizeof(*out), by_index);
+    for (int64_t run = 1; run < kept; run *= 2)
+        for (int64_t at = 0; at + run < kept; at += 2 * run)
+            merge(out + at, run, kept - at < 2 * run ? kept - at : 2 * run, out + n);
     return kept;
 }
 
