@@ -10,7 +10,9 @@ static volatile long alloc_count;
 
 #ifdef __SANITIZE_ADDRESS__
 
-#include <sanitizer/allocator_interface.h>
+extern int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *,
+                                                                       size_t),
+                                                     void (*on_free)(const volatile void *));
 
 static void count_malloc(const volatile void *p, size_t n)
 {
