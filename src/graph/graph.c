@@ -156,7 +156,8 @@ static struct node *node_new(struct graph *g, const struct op *op, struct tensor
     n->backward = g->building_backward;
     n->n_in = n_in;
     n->in = arena_alloc(&g->arena, (size_t)n_in * sizeof(struct tensor *));
-    memcpy(n->in, in, (size_t)n_in * sizeof(struct tensor *));
+    for (int i = 0; i < n_in; i++)
+        n->in[i] = in[i];
     return n;
 }
 
