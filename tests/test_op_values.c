@@ -188,6 +188,226 @@ static void test_loss_and_top1_by_hand(void **state)
     rig_end(&r);
 }
 
+/* One op on inputs given as floats, its outputs read back; those that it writes are weights. */
+struct by_hand {
+    const struct op *op;
+    union attr attr;
+    struct shape shape[8];
+    const float *in[8];
+    int n_in;
+};
+
+static void by_hand_begin(struct rig *r, const struct by_hand *h)
+{
+    struct tensor *in[COUNT_OF(h->in)];
+    const struct node *n;
+    char name[8];
+
+    rig_begin(r, "ref", GRAPH_TRAIN);
+    for (int i = 0; i < h->n_in; i++) {
+        snprintf(name, sizeof(name), "in%d", i);
+        in[i] = graph_weight(&r->graph, name, T_STATE, h->shape[i], (struct init){0},
+                             (struct weight_attr){0});
+    }
+    n = graph_node(&r->graph, h->op, h->attr, in, h->n_in);
+    for (int i = 0; n && i < h->op->n_out; i++) {
+        snprintf(name, sizeof(name), "out%d", i);
+        graph_output(&r->graph, name, n->out[i]);
+    }
+    if (rig_ready(r, (struct plan_options){0}) < 0)
+        fail_msg("%s", err_reason());
+    for (int i = 0; i < h->n_in; i++) {
+        snprintf(name, sizeof(name), "in%d", i);
+        rig_set(r, name, h->in[i]);
+    }
+    rig_run(r);
+}
+
+static void weight_is(struct rig *r, const char *name, const float *want, int n)
+{
+    float *const have = rig_get(r, name);
+
+    for (int i = 0; i < n; i++)
+        if (!(fabsf(have[i] - want[i]) <= 1e-6F))
+            fail_msg("%s[%d] is %g, wanted %g", name, i, have[i], want[i]);
+    free(have);
+}
+
+/* x = 1, 2, 6: mean 3, biased variance 14/3, unbiased 7. */
+static void test_batchnorm_by_hand(void **state)
+{
+    const float x[] = {1, 2, 6}, gamma[] = {2}, beta[] = {-1}, mean[] = {10}, var[] = {20};
+    const float inv = (float)(1 / sqrt(14.0 / 3 + 0.25));
+    const struct shape c = SHAPE(1);
+    const struct by_hand h = {.op = &op_batchnorm,
+                              .attr.norm = {0.25, 0.1, 0},
+                              .shape = {SHAPE(3, 1), c, c, c, c},
+                              .in = {x, gamma, beta, mean, var},
+                              .n_in = 5};
+    struct rig r;
+
+    (void)state;
+    by_hand_begin(&r, &h);
+    read_floats(&r, "out0", (const float[]){-4 * inv - 1, -2 * inv - 1, 6 * inv - 1}, 3);
+    read_floats(&r, "out1", (const float[]){3}, 1);
+    read_floats(&r, "out2", (const float[]){inv}, 1);
+    weight_is(&r, "in3", (const float[]){0.9F * 10 + 0.1F * 3}, 1);
+    weight_is(&r, "in4", (const float[]){0.9F * 20 + 0.1F * 7}, 1);
+    rig_end(&r);
+}
+
+static void test_frozen_batchnorm_by_hand(void **state)
+{
+    const float x[] = {1, 2, 6}, gamma[] = {2}, beta[] = {-1}, mean[] = {4}, var[] = {3.75F};
+    const struct shape c = SHAPE(1);
+    const struct by_hand h = {.op = &op_batchnorm,
+                              .attr.norm = {0.25, 0.1, 1},
+                              .shape = {SHAPE(3, 1), c, c, c, c},
+                              .in = {x, gamma, beta, mean, var},
+                              .n_in = 5};
+    struct rig r;
+
+    (void)state;
+    by_hand_begin(&r, &h);
+    read_floats(&r, "out0", (const float[]){-4, -3, 1}, 3);
+    weight_is(&r, "in3", mean, 1);
+    weight_is(&r, "in4", var, 1);
+    rig_end(&r);
+}
+
+/* g = 0.5 * 4 = 2; d = 2 + 0.1 * 10 = 3; m = 0.9 * 1 + 3 = 3.9; rate 2 * 0.5 = 1. */
+static void test_sgd_by_hand(void **state)
+{
+    const float w[] = {10}, g[] = {4}, m[] = {1}, lr[] = {0.5F}, by[] = {0.5F};
+    struct by_hand h = {.op = &op_sgd,
+                        .attr.update = {.momentum = 0.9, .weight_decay = 0.1, .lr_mult = 2},
+                        .shape = {SHAPE(1), SHAPE(1), SHAPE(1)},
+                        .in = {w, g, m, lr, by},
+                        .n_in = 5};
+    struct rig r;
+
+    (void)state;
+    by_hand_begin(&r, &h);
+    weight_is(&r, "in2", (const float[]){3.9F}, 1);
+    weight_is(&r, "in0", (const float[]){10 - 3.9F}, 1);
+    rig_end(&r);
+    h.attr.update.nesterov = 1;
+    by_hand_begin(&r, &h);
+    weight_is(&r, "in0", (const float[]){10 - (3 + 0.9F * 3.9F)}, 1);
+    rig_end(&r);
+    h.attr.update.plain = 1;
+    by_hand_begin(&r, &h);
+    weight_is(&r, "in2", (const float[]){2.9F}, 1);
+    rig_end(&r);
+}
+
+/* |w| = 5, |g| = 10: trust = 0.1 * 5 / (10 + 0.2 * 5) = 1/22. */
+static void test_lars_by_hand(void **state)
+{
+    const float w[] = {3, 4}, g[] = {6, 8}, m[] = {1, 2}, lr[] = {0.5F}, one[] = {1};
+    const struct shape s = SHAPE(2);
+    const float trust = 1.0F / 22;
+    const float inside[] = {0.9F + 0.5F * trust * 6.6F, 1.8F + 0.5F * trust * 8.8F};
+    const float outside[] = {0.9F + trust * 6.6F, 1.8F + trust * 8.8F};
+    struct by_hand h = {
+        .op = &op_lars,
+        .attr.update = {.momentum = 0.9, .weight_decay = 0.2, .eta = 0.1, .lr_mult = 1},
+        .shape = {s, s, s},
+        .in = {w, g, m, lr, one},
+        .n_in = 5};
+    struct rig r;
+
+    (void)state;
+    by_hand_begin(&r, &h);
+    weight_is(&r, "in2", inside, 2);
+    weight_is(&r, "in0", (const float[]){3 - inside[0], 4 - inside[1]}, 2);
+    rig_end(&r);
+    h.attr.update.rate_outside = 1;
+    by_hand_begin(&r, &h);
+    weight_is(&r, "in2", outside, 2);
+    weight_is(&r, "in0", (const float[]){3 - 0.5F * outside[0], 4 - 0.5F * outside[1]}, 2);
+    rig_end(&r);
+}
+
+/* The first step: m/(1-b1) = g and v/(1-b2) = g^2, so w moves by lr * sign(g), after decay. */
+static void test_adamw_by_hand(void **state)
+{
+    const float w[] = {10, 10}, g[] = {4, -3}, zero[] = {0, 0}, lr[] = {0.5F}, one[] = {1};
+    const struct shape s = SHAPE(2);
+    const struct by_hand h = {
+        .op = &op_adamw,
+        .attr.update = {.weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.99, .lr_mult = 1},
+        .shape = {s, s, s, s},
+        .in = {w, g, zero, zero, lr, one, one},
+        .n_in = 7};
+    struct rig r;
+
+    (void)state;
+    by_hand_begin(&r, &h);
+    weight_is(&r, "in0", (const float[]){9.5F - 0.5F, 9.5F + 0.5F}, 2);
+    weight_is(&r, "in2", (const float[]){0.4F, -0.3F}, 2);
+    weight_is(&r, "in3", (const float[]){0.16F, 0.09F}, 2);
+    rig_end(&r);
+}
+
+/* A scale that is not finite leaves weights and moments as they were. */
+static void test_broken_scale_updates_nothing(void **state)
+{
+    const struct op *const updates[] = {&op_sgd, &op_lars, &op_adamw};
+    const float w[] = {10}, g[] = {4}, m[] = {1}, v[] = {2}, lr[] = {0.5F}, bad[] = {NAN},
+                step[] = {1};
+    const struct shape s = SHAPE(1);
+    struct by_hand h = {.attr.update = {.momentum = 0.9,
+                                        .weight_decay = 0.1,
+                                        .eta = 0.1,
+                                        .beta1 = 0.9,
+                                        .beta2 = 0.99,
+                                        .lr_mult = 1},
+                        .shape = {s, s, s},
+                        .in = {w, g, m, lr, bad},
+                        .n_in = 5};
+    struct rig r;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(updates); i++) {
+        h.op = updates[i];
+        if (h.op == &op_adamw)
+            h = (struct by_hand){.op = h.op,
+                                 .attr = h.attr,
+                                 .shape = {s, s, s, s},
+                                 .in = {w, g, m, v, lr, bad, step},
+                                 .n_in = 7};
+        by_hand_begin(&r, &h);
+        weight_is(&r, "in0", w, 1);
+        weight_is(&r, "in2", m, 1);
+        rig_end(&r);
+    }
+}
+
+static void test_scalars_by_hand(void **state)
+{
+    const float three[] = {3}, four[] = {4}, half[] = {0.5F}, inf[] = {INFINITY};
+    const struct by_hand norm = {.op = &op_global_norm, .in = {three, four}, .n_in = 2};
+    const struct by_hand clips = {
+        .op = &op_clip_scale, .attr.reals = {.a = 1}, .in = {half, four}, .n_in = 2};
+    const struct by_hand leaves = {
+        .op = &op_clip_scale, .attr.reals = {.a = 3}, .in = {half, four}, .n_in = 2};
+    const struct by_hand inverse = {.op = &op_reciprocal, .in = {four, three}, .n_in = 2};
+    const struct by_hand guarded = {.op = &op_reciprocal, .in = {four, inf}, .n_in = 2};
+    const struct by_hand *const all[] = {&norm, &clips, &leaves, &inverse, &guarded};
+    const float want[] = {5, 0.25F, 0.5F, 0.25F, NAN};
+    struct rig r;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        float have;
+        by_hand_begin(&r, all[i]);
+        have = rig_scalar(&r, "out0");
+        assert_true(isnan(want[i]) ? isnan(have) : fabsf(have - want[i]) <= 1e-6F);
+        rig_end(&r);
+    }
+}
+
 static void test_gather_names_an_index_past_the_table(void **state)
 {
     const int index[] = {0, 4};
@@ -247,6 +467,13 @@ int main(void)
         cmocka_unit_test(test_topk_by_hand),
         cmocka_unit_test(test_sparse_gradient_by_hand),
         cmocka_unit_test(test_loss_and_top1_by_hand),
+        cmocka_unit_test(test_batchnorm_by_hand),
+        cmocka_unit_test(test_frozen_batchnorm_by_hand),
+        cmocka_unit_test(test_sgd_by_hand),
+        cmocka_unit_test(test_lars_by_hand),
+        cmocka_unit_test(test_adamw_by_hand),
+        cmocka_unit_test(test_broken_scale_updates_nothing),
+        cmocka_unit_test(test_scalars_by_hand),
         cmocka_unit_test(test_gather_names_an_index_past_the_table),
         cmocka_unit_test(test_loss_names_a_label_past_the_classes),
         cmocka_unit_test(test_all_to_all_of_many_ranks_is_declined_by_one),
