@@ -201,7 +201,7 @@ static void by_hand_begin(struct rig *r, const struct by_hand *h)
 {
     struct tensor *in[COUNT_OF(h->in)];
     const struct node *n;
-    char name[8];
+    char name[16];
 
     rig_begin(r, "ref", GRAPH_TRAIN);
     for (int i = 0; i < h->n_in; i++) {
@@ -231,6 +231,47 @@ static void weight_is(struct rig *r, const char *name, const float *want, int n)
         if (!(fabsf(have[i] - want[i]) <= 1e-6F))
             fail_msg("%s[%d] is %g, wanted %g", name, i, have[i], want[i]);
     free(have);
+}
+
+/* A 3x4 image under a 2x2 window with stride 2 and one row of zeros all around: windows start at -1
+ * and 1, so the corners of the kernel meet the image one by one. */
+static void test_conv2d_by_hand(void **state)
+{
+    const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, w[] = {1, 10, 100, 1000};
+    const struct by_hand h = {.op = &op_conv2d,
+                              .attr.conv = {1, 2, 2, 1},
+                              .shape = {SHAPE(1, 3, 4, 1), SHAPE(1, 2, 2, 1)},
+                              .in = {x, w},
+                              .n_in = 2};
+    struct rig r;
+
+    (void)state;
+    by_hand_begin(&r, &h);
+    read_floats(&r, "out0",
+                (const float[]){1000, 2 * 100 + 3 * 1000, 4 * 100, 5 * 10 + 9 * 1000,
+                                6 + 7 * 10 + 10 * 100 + 11 * 1000, 8 + 12 * 100},
+                6);
+    rig_end(&r);
+}
+
+/* Equal maxima: the first in the window wins; padding never does, even above negative values. */
+static void test_maxpool_by_hand(void **state)
+{
+    const float x[] = {-5, -5, -5, -7, -1, -1, -9, -2, -1};
+    const struct by_hand h = {.op = &op_maxpool,
+                              .attr.pool = {3, 2, 1},
+                              .shape = {SHAPE(1, 3, 3, 1)},
+                              .in = {x},
+                              .n_in = 1};
+    unsigned char places[4];
+    struct rig r;
+
+    (void)state;
+    by_hand_begin(&r, &h);
+    read_floats(&r, "out0", (const float[]){-1, -1, -1, -1}, 4);
+    assert_int_equal(plan_read(&r.plan, "out1", places, sizeof(places)), 0);
+    assert_memory_equal(places, ((const unsigned char[]){8, 6, 2, 0}), 4);
+    rig_end(&r);
 }
 
 /* x = 1, 2, 6: mean 3, biased variance 14/3, unbiased 7. */
@@ -326,6 +367,10 @@ static void test_lars_by_hand(void **state)
     by_hand_begin(&r, &h);
     weight_is(&r, "in2", outside, 2);
     weight_is(&r, "in0", (const float[]){3 - 0.5F * outside[0], 4 - 0.5F * outside[1]}, 2);
+    rig_end(&r);
+    h.attr.update.plain = 1;
+    by_hand_begin(&r, &h);
+    weight_is(&r, "in2", (const float[]){0.9F + 6, 1.8F + 8}, 2);
     rig_end(&r);
 }
 
@@ -467,6 +512,8 @@ int main(void)
         cmocka_unit_test(test_topk_by_hand),
         cmocka_unit_test(test_sparse_gradient_by_hand),
         cmocka_unit_test(test_loss_and_top1_by_hand),
+        cmocka_unit_test(test_conv2d_by_hand),
+        cmocka_unit_test(test_maxpool_by_hand),
         cmocka_unit_test(test_batchnorm_by_hand),
         cmocka_unit_test(test_frozen_batchnorm_by_hand),
         cmocka_unit_test(test_sgd_by_hand),
