@@ -1,42 +1,113 @@
-# Stave. `make` builds build/stave; `make help` lists the targets. Sources are found by wildcard: adding a file
-# needs no edit here. SAN=1 builds with the address and undefined-behaviour sanitizers into a folder of its own.
-SAN ?= 0
+# Stave. `make` builds build/stave; `make help` lists the targets. Sources are found by wildcard:
+# adding a file needs no edit here. SAN=1 builds with the address and undefined-behaviour sanitizers
+# into a folder of its own. DNNL=0 leaves the oneDNN backend out; WERROR=0 lets warnings pass.
 VERSION := 0.1.0
-BUILD := build$(if $(filter 1,$(SAN)),-san)
-CC ?= gcc
+SAN ?= 0
+WERROR ?= 1
+PREFIX ?= /usr/local
+BUILD ?= build$(if $(filter 1,$(SAN)),-san)
+CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 
-WARN := -Wall -Wextra -Wshadow -Wconversion -Wpedantic -Wmissing-prototypes -Wstrict-prototypes -Wvla -Werror
-CPPFLAGS += -Isrc -D_GNU_SOURCE -DSTAVE_VERSION='"$(VERSION)"'
-CFLAGS += -std=c17 -O2 -g -fno-math-errno -ffp-contract=off $(WARN)
-LDLIBS += -lturbojpeg -ljpeg -lpng -lcjson -lyaml -lz -lm -lpthread
-ifeq ($(SAN),1)
-CFLAGS += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-LDFLAGS += -fsanitize=address,undefined
+# What is here. A macro's value or "" when its header is not found.
+probe = $(shell printf '\043include <$(1)>\n$(2)\n' | \
+	$(CC) $(CPPFLAGS) -E -P -x c - 2>/dev/null | tail -n 1 | tr -d ' "')
+HAVE_TURBOJPEG := $(call probe,turbojpeg.h,yes)
+HAVE_JPEG := $(call probe,jpeglib.h,JPEG_LIB_VERSION)
+HAVE_PNG := $(call probe,png.h,PNG_LIBPNG_VER_STRING)
+HAVE_CJSON := $(call probe,cjson/cJSON.h,CJSON_VERSION_MAJOR.CJSON_VERSION_MINOR)
+HAVE_YAML := $(call probe,yaml.h,yes)
+HAVE_ZLIB := $(call probe,zlib.h,ZLIB_VERSION)
+DNNL ?= $(call probe,oneapi/dnnl/dnnl_version.h,DNNL_VERSION_MAJOR.DNNL_VERSION_MINOR.DNNL_VERSION_PATCH)
+override DNNL := $(filter-out 0,$(DNNL))
+CUDA := $(shell PATH="$$PATH:/usr/local/cuda/bin" nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
+MPI := $(shell command -v mpicc 2>/dev/null)
+MISSING := $(strip $(foreach l,TURBOJPEG JPEG PNG CJSON YAML ZLIB,$(if $(HAVE_$(l)),,$(l))))
+NEEDS_LIBS := $(filter-out clean help format format-check check-deps,$(or $(MAKECMDGOALS),all))
+ifneq ($(and $(MISSING),$(NEEDS_LIBS)),)
+$(error headers not found: $(MISSING); tools/setup installs them)
 endif
 
-SRC := $(filter-out src/cli/main.c,$(wildcard src/*/*.c src/backend/*/*.c))
+CFLAGS ?= -O2 -g
+WARN := -Wall -Wextra -Wshadow -Wconversion -Wpedantic -Wmissing-prototypes -Wstrict-prototypes -Wvla
+CPPFLAGS += -Isrc -D_GNU_SOURCE -DSTAVE_VERSION='"$(VERSION)"' \
+	-DSTAVE_DNNL='"$(DNNL)"' $(if $(DNNL),-DSTAVE_HAVE_DNNL)
+FLAGS := -std=c17 $(CFLAGS) -fno-math-errno -ffp-contract=off $(WARN)
+LDLIBS += -lturbojpeg -ljpeg -lpng -lcjson -lyaml -lz -lm -lpthread $(if $(DNNL),-ldnnl -fopenmp)
+ifeq ($(SAN),1)
+FLAGS += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+LDFLAGS += -fsanitize=address,undefined
+endif
+FLAGS += $(CFLAGS_EXTRA)
+
+SRC := $(wildcard src/*/*.c src/backend/*/*.c)
+SRC := $(filter-out src/cli/main.c $(if $(DNNL),,src/backend/cpu/%),$(SRC))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_%,$(wildcard tests/*.c)))
+say = @printf '  %-5s %s\n' $(1) $@
+
+all: $(BUILD)/stave $(BUILD)/stave.1
 
 $(BUILD)/stave: $(BUILD)/src/cli/main.o $(BUILD)/libstave.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LINK)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/libstave.a: $(OBJ)
-	@rm -f $@
-	$(AR) rcs $@ $^
+$(BUILD)/libstave.a: $(OBJ) $(BUILD)/sources
+	$(call say,AR)
+	@rm -f $@ && $(AR) rcs $@ $(OBJ)
 
-$(BUILD)/%.o: %.c
+$(BUILD)/src/backend/cpu/%.o: private FLAGS += -fopenmp
+$(BUILD)/tests/%.o: private CPPFLAGS += -Itests -DSTAVE_BUILD='"$(BUILD)"'
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	$(call say,CC)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	@$(CC) $(CPPFLAGS) $(FLAGS) $(if $(filter 1,$(WERROR)),-Werror) -MMD -MP -c -o $@ $<
 
-$(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libstave.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(HELPERS) $(BUILD)/libstave.a
+	$(call say,LINK)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
-tests: $(TESTS)
+$(BUILD)/stave.1: $(BUILD)/stave
+	$(call say,MAN)
+	@$< man >$@.tmp && mv $@.tmp $@
 
-clean:
-	rm -rf build build-san
+# Two stamps that change only when their text does: other flags rebuild all, a file added or removed
+# rebuilds the archive.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(BUILD)
+	@printf '%s\n' '$(subst ','\'',$(CC) $(CPPFLAGS) $(FLAGS) $(LDFLAGS) $(LDLIBS))' >$@.new
+	@if cmp -s $@ $@.new; then rm $@.new; else mv $@.new $@; printf '%s\n' $(FOUND); fi
+$(BUILD)/sources: FORCE
+	@mkdir -p $(BUILD)
+	@printf '%s\n' $(SRC) >$@.new
+	@if cmp -s $@ $@.new; then rm $@.new; else mv $@.new $@; fi
 
-.PHONY: tests clean
+FOUND = 'stave $(VERSION) with $(CC) $(shell $(CC) -dumpfullversion), into $(BUILD)/' \
+	'  oneDNN  $(or $(DNNL),not found: no cpu backend; tools/setup installs it)' \
+	'  CUDA    $(if $(CUDA),$(CUDA) found; this version has no backend for it,not found)' \
+	'  MPI     $(if $(MPI),$(MPI) found; this version runs on one machine,not found)' \
+	'  libjpeg $(HAVE_JPEG)  libpng $(HAVE_PNG)  cJSON $(HAVE_CJSON)  zlib $(HAVE_ZLIB)'
+
+tests: $(TESTS) all
+man: $(BUILD)/stave.1
+check: ; ./check
+check-unit: tests ; @tests/run $(BUILD)/tests
+check-deps: ; @tools/check-deps
+format: ; @tools/format
+format-check: ; @tools/format --check
+install: all
+	install -D -m 755 $(BUILD)/stave $(DESTDIR)$(PREFIX)/bin/stave
+	install -D -m 644 $(BUILD)/stave.1 $(DESTDIR)$(PREFIX)/share/man/man1/stave.1
+clean: ; rm -rf build build-san build-nodnnl
+help:
+	@echo 'make [SAN=1] [DNNL=0] [CFLAGS=...] [CFLAGS_EXTRA=...] [WERROR=0] TARGET'
+	@echo '  all (default)  build/stave and its man page     tests       the test programs'
+	@echo '  check-unit     build and run the tests          check       everything; see ./check'
+	@echo '  check-deps     includes and sizes               man         build/stave.1'
+	@echo '  format         rewrite by .clang-format         format-check  only look'
+	@echo '  install        to DESTDIR and PREFIX            clean       remove the build folders'
+
+FORCE:
+.PHONY: all tests man check check-unit check-deps format format-check install clean help FORCE
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

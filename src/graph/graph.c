@@ -100,15 +100,31 @@ void graph_output(struct graph *g, const char *name, struct tensor *t)
     g->outputs[g->n_outputs++] = (struct output){arena_strdup(&g->arena, name), t};
 }
 
+struct tensor *graph_output_find(const struct graph *g, const char *name)
+{
+    for (int i = 0; i < g->n_outputs; i++)
+        if (strcmp(g->outputs[i].name, name) == 0)
+            return g->outputs[i].tensor;
+    return NULL;
+}
+
+struct tensor *graph_bound(const struct graph *g, const struct weight *w)
+{
+    for (int i = 0; i < g->n_tensors; i++)
+        if (g->tensors[i]->weight == w)
+            return g->tensors[i];
+    return NULL;
+}
+
 struct tensor *graph_bind(struct graph *g, struct weight *w)
 {
     struct tensor *t;
 
     if (g->code)
         return NULL;
-    for (int i = 0; i < g->n_tensors; i++)
-        if (g->tensors[i]->weight == w)
-            return g->tensors[i];
+    t = graph_bound(g, w);
+    if (t)
+        return t;
     t = tensor_new(g, w->kind, w->dtype, w->shape);
     t->weight = w;
     t->name = w->name;
@@ -194,6 +210,17 @@ void *graph_alloc(struct graph *g, size_t bytes)
 const char *graph_text(struct graph *g, const char *s)
 {
     return arena_strdup(&g->arena, s);
+}
+
+const char *graph_format(struct graph *g, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    return graph_text(g, text);
 }
 
 struct tensor *node_out(const struct node *n, int i)

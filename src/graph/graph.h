@@ -73,12 +73,17 @@ void scope_end(struct graph *g);
 struct tensor *graph_input(struct graph *g, const char *name, enum dtype dtype, struct shape shape);
 /* Keeps a value alive to the end of the run, readable under this name. */
 void graph_output(struct graph *g, const char *name, struct tensor *t);
+/* NULL when there is no such output. */
+struct tensor *graph_output_find(const struct graph *g, const char *name);
 /* A weight of the store by scope and name; the same tensor each time. kind: T_PARAM, T_STATE or
  * T_CARRY. */
 struct tensor *graph_weight(struct graph *g, const char *name, enum tensor_kind kind,
                             struct shape shape, struct init init, struct weight_attr attr);
 /* The tensor of a weight that already exists, by its full name. */
 struct tensor *graph_bind(struct graph *g, struct weight *w);
+
+/* The same if this graph uses it already, else NULL. */
+struct tensor *graph_bound(const struct graph *g, const struct weight *w);
 
 /* Appends a node; NULL after an error. Inputs that are NULL count as an earlier error. */
 struct node *graph_node(struct graph *g, const struct op *op, union attr attr,
@@ -100,6 +105,8 @@ void graph_add_sparse_grad(struct graph *g, struct sparse_grad s);
 void graph_append(struct graph *g, struct node *n);
 void *graph_alloc(struct graph *g, size_t bytes);
 const char *graph_text(struct graph *g, const char *s);
+const char *graph_format(struct graph *g, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* One line per node: id, op, scope, inputs, outputs and shapes. */
 void graph_print(const struct graph *g, struct str *out);

@@ -102,7 +102,7 @@ struct tensor *batchnorm(struct graph *g, struct tensor *x, const char *name, st
     c.eps = c.eps > 0 ? c.eps : 1e-5;
     c.momentum = c.momentum > 0 ? c.momentum : 0.1;
     c.frozen |= g->mode == GRAPH_EVAL;
-    scope_begin(g, "%s", name);
+    scope_begin(g, "%s.bn", name);
     gamma = graph_weight(g, "weight", T_PARAM, s, (struct init){INIT_CONSTANT, 1}, plain);
     beta = graph_weight(g, "bias", T_PARAM, s, (struct init){INIT_ZERO, 0}, plain);
     mean = graph_weight(g, "running_mean", T_STATE, s, (struct init){INIT_ZERO, 0}, plain);

@@ -1,5 +1,6 @@
-/* Every op, one line each: OP(name) promises a descriptor op_name. The enum, the descriptor table and each backend's
- * kernel table come from this list; the order is free. A line without its descriptor does not link. */
+/* Every op, one line each: OP(name) promises a descriptor op_name. The enum, the descriptor table
+ * and each backend's kernel table come from this list; the order is free. A line without its
+ * descriptor does not link. */
 OP(add)
 OP(avgpool)
 OP(avgpool_grad)

@@ -17,8 +17,8 @@ int channels(const struct tensor *x); /* last dimension; 0 for NULL */
 struct tensor *conv2d(struct graph *g, struct tensor *x, const char *name, struct conv c);
 /* y = gamma * (x - mean) / sqrt(var + eps) + beta over all dimensions but the last. Training graphs
  * use the batch's biased variance and move running statistics: r = (1-momentum) * r + momentum *
- * batch, with the unbiased variance (PyTorch's convention). Weights: weight (1), bias (0),
- * running_mean (0), running_var (1). Composite: lowered. */
+ * batch, with the unbiased variance (PyTorch's convention). Weights, in the scope <name>.bn: weight
+ * (1), bias (0), running_mean (0), running_var (1). Composite: lowered. */
 struct tensor *batchnorm(struct graph *g, struct tensor *x, const char *name, struct norm c);
 /* y = x w^T + b, w[out,in]. Weights start from a normal of deviation sd, bias zero. */
 struct tensor *linear(struct graph *g, struct tensor *x, const char *name, int out, double sd);

@@ -155,18 +155,12 @@ int plan_write(struct plan *p, const char *input, const void *src, size_t bytes)
 
 int plan_read(struct plan *p, const char *output, void *dst, size_t bytes)
 {
-    for (int i = 0; i < p->graph->n_outputs; i++) {
-        const struct output *const o = &p->graph->outputs[i];
-        if (strcmp(o->name, output) != 0)
-            continue;
-        if (tensor_bytes(o->tensor) != bytes)
-            BUG("output %s: %zu bytes read, the graph has %zu", output, bytes,
-                tensor_bytes(o->tensor));
-        return p->engine->backend->read(p->engine->device, dst,
-                                        address(p, p->bound_set < 0 ? 0 : p->bound_set, o->tensor),
-                                        bytes);
-    }
-    BUG("the graph has no output %s", output);
+    const struct tensor *const t = graph_output_find(p->graph, output);
+
+    if (!t || tensor_bytes(t) != bytes)
+        BUG("output %s: %zu bytes read, the graph has %zu", output, bytes, t ? tensor_bytes(t) : 0);
+    return p->engine->backend->read(p->engine->device, dst,
+                                    address(p, p->bound_set < 0 ? 0 : p->bound_set, t), bytes);
 }
 
 static int run_step(struct plan *p, int i)

@@ -1,0 +1,270 @@
+#include "backend/cpu/conv_gemm.h"
+
+#include <string.h>
+
+#include "backend/cpu/conv.h"
+#include "backend/cpu/parallel.h"
+
+enum { ROW_GRAIN = 16 };
+
+static int64_t or_one(int64_t v)
+{
+    return v ? v : 1;
+}
+
+/* Tap k of output o reads input o * stride + k - pad. */
+static struct cpu_taps taps(int64_t in, int64_t kernel, int64_t pad, int64_t last_start)
+{
+    const int64_t first = pad - last_start > 0 ? pad - last_start : 0;
+    const int64_t end = in + pad < kernel ? in + pad : kernel;
+
+    return (struct cpu_taps){first, end - first};
+}
+
+static int needs_patches(const struct cpu_conv_gemm *g)
+{
+    const struct cpu_conv_shape *s = &g->shape;
+
+    return s->kh != 1 || s->kw != 1 || s->stride_h != 1 || s->stride_w != 1 || s->pad_h || s->pad_w;
+}
+
+static int is_cropped(const struct cpu_conv_gemm *g)
+{
+    return g->taps_h.count != g->shape.kh || g->taps_w.count != g->shape.kw;
+}
+
+static void geometry(struct cpu_conv_gemm *g)
+{
+    struct cpu_conv_shape *s = &g->shape;
+    const int64_t oh = cpu_conv_out_h(s), ow = cpu_conv_out_w(s);
+
+    s->stride_h = or_one(s->stride_h);
+    s->stride_w = or_one(s->stride_w);
+    s->groups = or_one(s->groups);
+    g->taps_h = taps(s->h, s->kh, s->pad_h, (oh - 1) * s->stride_h);
+    g->taps_w = taps(s->w, s->kw, s->pad_w, (ow - 1) * s->stride_w);
+    g->rows = s->n * oh * ow;
+    g->columns = g->taps_h.count * g->taps_w.count * s->c;
+    if (needs_patches(g))
+        g->patch_bytes = dnnl_call_aligned((size_t)(g->rows * g->columns) * sizeof(float));
+    if (is_cropped(g))
+        g->weights_bytes = dnnl_call_aligned((size_t)(s->out * g->columns) * sizeof(float));
+}
+
+/* With patches P [rows][columns], weights W [out][columns]: y = P W', dP = dy W, dW = dy' P. */
+static struct cpu_matmul_shape product(const struct cpu_conv_gemm *g)
+{
+    const int64_t out = g->shape.out;
+
+    switch (g->direction) {
+    case CPU_CONV_FORWARD:
+        return (struct cpu_matmul_shape){.m = g->rows, .n = out, .k = g->columns, .trans_b = 1};
+    case CPU_CONV_BACKWARD_DATA:
+        return (struct cpu_matmul_shape){.m = g->rows, .n = g->columns, .k = out};
+    case CPU_CONV_BACKWARD_WEIGHTS:
+        break;
+    }
+    return (struct cpu_matmul_shape){.m = out, .n = g->columns, .k = g->rows, .trans_a = 1};
+}
+
+/* Measured on two AVX2 cores, oneDNN 2.6 and 3.2, batches 16 to 128, the layers of ResNet-50 on
+ * images of 28, 32 and 224: lab/cpu_conv.c prints the table. Patches that outgrow the cache cost
+ * more than they save; on three channels the patch matrix is mostly copying. */
+int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction direction)
+{
+    enum { FEW_CHANNELS = 32, MANY_CHANNELS = 128 };
+    const size_t patch_limit = (size_t)64 << 20;
+    struct cpu_conv_gemm g = {.shape = *s, .direction = direction};
+    int64_t pixels;
+
+    if (or_one(s->groups) != 1 || s->c < FEW_CHANNELS)
+        return 0;
+    geometry(&g);
+    pixels = g.rows / s->n;
+    if (g.patch_bytes > patch_limit)
+        return 0;
+    if (pixels < 4)
+        return 1;
+    if (s->kh * s->kw == 1)
+        return direction == CPU_CONV_BACKWARD_WEIGHTS && pixels <= (g.patch_bytes ? 256 : 64);
+    return direction == CPU_CONV_BACKWARD_WEIGHTS || s->c >= MANY_CHANNELS;
+}
+
+int cpu_conv_gemm_prepare(struct cpu_conv_gemm *g, const struct cpu_dnnl *lib,
+                          const struct cpu_conv_shape *s, enum cpu_conv_direction direction)
+{
+    struct cpu_matmul_shape shape;
+
+    *g = (struct cpu_conv_gemm){.shape = *s, .direction = direction};
+    geometry(g);
+    ASSERT(g->shape.groups == 1);
+    shape = product(g);
+    TRY(cpu_matmul_prepare(&g->matmul, lib, &shape));
+    g->scratch_bytes = g->patch_bytes + g->weights_bytes + g->matmul.scratch_bytes;
+    return 0;
+}
+
+void cpu_conv_gemm_release(struct cpu_conv_gemm *g)
+{
+    cpu_matmul_release(&g->matmul);
+}
+
+struct gather {
+    const struct cpu_conv_gemm *g;
+    const float *src;
+    float *dst;
+};
+
+static float *copy_or_zero(float *dst, const float *src, size_t count)
+{
+    if (src)
+        memcpy(dst, src, count * sizeof(float));
+    else
+        memset(dst, 0, count * sizeof(float));
+    return dst + count;
+}
+
+static void gather_row(const struct gather *a, int64_t row)
+{
+    const struct cpu_conv_gemm *g = a->g;
+    const struct cpu_conv_shape *s = &g->shape;
+    const int64_t ow = cpu_conv_out_w(s), oh = cpu_conv_out_h(s);
+    const int64_t y0 = row / ow % oh * s->stride_h - s->pad_h + g->taps_h.first;
+    const int64_t x0 = row % ow * s->stride_w - s->pad_w + g->taps_w.first;
+    const float *const image = a->src + row / (oh * ow) * s->h * s->w * s->c;
+    float *dst = a->dst + row * g->columns;
+
+    for (int64_t y = y0; y < y0 + g->taps_h.count; y++)
+        for (int64_t x = x0; x < x0 + g->taps_w.count; x++) {
+            const int inside = y >= 0 && y < s->h && x >= 0 && x < s->w;
+
+            dst = copy_or_zero(dst, inside ? image + (y * s->w + x) * s->c : NULL, (size_t)s->c);
+        }
+}
+
+static void gather_rows(void *arg, size_t begin, size_t end)
+{
+    for (size_t row = begin; row < end; row++)
+        gather_row(arg, (int64_t)row);
+}
+
+/* The output along one axis whose tap k reads input i, or -1. */
+static int64_t reader(int64_t i, int64_t k, int64_t stride, int64_t outs)
+{
+    const int64_t at = i - k;
+
+    return at >= 0 && at % stride == 0 && at / stride < outs ? at / stride : -1;
+}
+
+/* dx of one pixel: the sum of its copies in dP, in the order of the taps. */
+static void scatter_pixel(const struct gather *a, int64_t pixel)
+{
+    const struct cpu_conv_gemm *g = a->g;
+    const struct cpu_conv_shape *s = &g->shape;
+    const int64_t ow = cpu_conv_out_w(s), oh = cpu_conv_out_h(s);
+    const int64_t y = pixel / s->w % s->h + s->pad_h - g->taps_h.first;
+    const int64_t x = pixel % s->w + s->pad_w - g->taps_w.first;
+    const int64_t first_row = pixel / (s->h * s->w) * oh * ow;
+    float *const dst = a->dst + pixel * s->c;
+
+    memset(dst, 0, (size_t)s->c * sizeof(float));
+    for (int64_t ky = 0; ky < g->taps_h.count; ky++)
+        for (int64_t kx = 0; kx < g->taps_w.count; kx++) {
+            const int64_t oy = reader(y, ky, s->stride_h, oh), ox = reader(x, kx, s->stride_w, ow);
+            const float *src = a->src + (first_row + oy * ow + ox) * g->columns +
+                               (ky * g->taps_w.count + kx) * s->c;
+
+            for (int64_t c = 0; oy >= 0 && ox >= 0 && c < s->c; c++)
+                dst[c] += src[c];
+        }
+}
+
+static void scatter_pixels(void *arg, size_t begin, size_t end)
+{
+    for (size_t pixel = begin; pixel < end; pixel++)
+        scatter_pixel(arg, (int64_t)pixel);
+}
+
+static float *crop_tap(const struct cpu_conv_gemm *g, float *full, int64_t out, int64_t ky)
+{
+    const struct cpu_conv_shape *s = &g->shape;
+
+    return full + ((out * s->kh + g->taps_h.first + ky) * s->kw + g->taps_w.first) * s->c;
+}
+
+static void crop(const struct cpu_conv_gemm *g, const float *full, float *cropped)
+{
+    const size_t row = (size_t)(g->taps_w.count * g->shape.c);
+
+    for (int64_t out = 0; out < g->shape.out; out++)
+        for (int64_t ky = 0; ky < g->taps_h.count; ky++, cropped += row)
+            memcpy(cropped, crop_tap(g, (float *)full, out, ky), row * sizeof(float));
+}
+
+/* The taps left out never saw data: their gradient is zero. */
+static void uncrop(const struct cpu_conv_gemm *g, const float *cropped, float *full)
+{
+    const struct cpu_conv_shape *s = &g->shape;
+    const size_t row = (size_t)(g->taps_w.count * s->c);
+
+    memset(full, 0, (size_t)(s->out * s->kh * s->kw * s->c) * sizeof(float));
+    for (int64_t out = 0; out < s->out; out++)
+        for (int64_t ky = 0; ky < g->taps_h.count; ky++, cropped += row)
+            memcpy(crop_tap(g, full, out, ky), cropped, row * sizeof(float));
+}
+
+static const float *patches(const struct cpu_conv_gemm *g, const float *x, float *room)
+{
+    struct gather a = {g, x, room};
+
+    if (!g->patch_bytes)
+        return x;
+    cpu_parallel((struct cpu_split){g->matmul.lib->threads, (size_t)g->rows, ROW_GRAIN},
+                 gather_rows, &a);
+    return room;
+}
+
+static const float *weights(const struct cpu_conv_gemm *g, const float *w, float *room)
+{
+    if (!g->weights_bytes)
+        return w;
+    crop(g, w, room);
+    return room;
+}
+
+int cpu_conv_gemm_run(const struct cpu_conv_gemm *g, const struct cpu_conv_args *args)
+{
+    char *const scratch = args->scratch;
+    float *const patch_room = (float *)args->scratch;
+    float *const weight_room = (float *)(void *)(scratch + g->patch_bytes);
+    struct cpu_matmul_args m = {.dst = args->dst,
+                                .scratch = scratch + g->patch_bytes + g->weights_bytes};
+    struct gather back = {g, patch_room, args->dst};
+
+    switch (g->direction) {
+    case CPU_CONV_FORWARD:
+        m.a = patches(g, args->a, patch_room);
+        m.b = weights(g, args->b, weight_room);
+        return cpu_matmul_run(&g->matmul, &m);
+    case CPU_CONV_BACKWARD_DATA:
+        m.a = args->a;
+        m.b = weights(g, args->b, weight_room);
+        m.dst = g->patch_bytes ? patch_room : args->dst;
+        TRY(cpu_matmul_run(&g->matmul, &m));
+        if (g->patch_bytes)
+            cpu_parallel((struct cpu_split){g->matmul.lib->threads,
+                                            (size_t)(g->shape.n * g->shape.h * g->shape.w),
+                                            ROW_GRAIN},
+                         scatter_pixels, &back);
+        return 0;
+    case CPU_CONV_BACKWARD_WEIGHTS:
+        break;
+    }
+    m.a = args->b;
+    m.b = patches(g, args->a, patch_room);
+    m.dst = g->weights_bytes ? weight_room : args->dst;
+    TRY(cpu_matmul_run(&g->matmul, &m));
+    if (g->weights_bytes)
+        uncrop(g, weight_room, args->dst);
+    return 0;
+}

@@ -1,0 +1,85 @@
+#include <string.h>
+
+#include "backend/cpu/native.h"
+#include "backend/cpu/native_int.h"
+#include "backend/cpu/parallel.h"
+
+/* One elementwise kernel: EXPR of a[i], b[i] and scalar. */
+#define MAP(name, EXPR)                                                                            \
+    VECTORISED                                                                                     \
+    static void name##_range(void *arg, size_t begin, size_t end)                                  \
+    {                                                                                              \
+        const struct cpu_map *map = arg;                                                           \
+        const float *a = map->a, *b = map->b;                                                      \
+        const float scalar = map->scalar;                                                          \
+        float *dst = map->dst;                                                                     \
+                                                                                                   \
+        (void)b;                                                                                   \
+        (void)scalar;                                                                              \
+        _Pragma("GCC ivdep") for (size_t i = begin; i < end; i++) dst[i] = (EXPR);                 \
+    }                                                                                              \
+                                                                                                   \
+    void name(int threads, const struct cpu_map *m)                                                \
+    {                                                                                              \
+        cpu_parallel((struct cpu_split){threads, m->n, MAP_GRAIN}, name##_range, (void *)m);       \
+    }
+
+MAP(cpu_relu, a[i] < 0 ? 0 : a[i])
+MAP(cpu_relu_grad, a[i] > 0 ? b[i] : 0)
+MAP(cpu_add, a[i] + b[i])
+MAP(cpu_add_relu, a[i] + b[i] < 0 ? 0 : a[i] + b[i])
+MAP(cpu_scale, scalar *a[i])
+
+VECTORISED
+static void bias_rows(void *arg, size_t begin, size_t end)
+{
+    const struct cpu_bias_add *a = arg;
+
+    for (size_t i = begin; i < end; i++) {
+        const float *src = a->src + i * a->c, *restrict bias = a->bias;
+        float *dst = a->dst + i * a->c;
+
+#pragma GCC ivdep
+        for (size_t j = 0; j < a->c; j++)
+            dst[j] = src[j] + bias[j];
+    }
+}
+
+void cpu_bias_add(int threads, const struct cpu_bias_add *a)
+{
+    cpu_parallel((struct cpu_split){threads, a->m, row_grain(a->c)}, bias_rows, (void *)a);
+}
+
+/* Three channels do not fill a vector: mean and scale are repeated until REPEAT pixels make one
+ * long row. */
+enum { REPEAT = 16, MAX_REPEATED = 16 };
+
+INLINE void normalise_run(const uint8_t *restrict src, const float *restrict mean,
+                          const float *restrict scale, float *restrict dst, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        dst[j] = ((float)src[j] - mean[j]) * scale[j];
+}
+
+VECTORISED
+static void normalise_rows(void *arg, size_t begin, size_t end)
+{
+    const struct cpu_normalise *a = arg;
+    float mean[REPEAT * MAX_REPEATED], scale[REPEAT * MAX_REPEATED];
+    const size_t c = a->c, step = c <= MAX_REPEATED ? REPEAT : 1;
+    size_t i = begin;
+
+    for (size_t r = 0; c <= MAX_REPEATED && r < REPEAT; r++) {
+        memcpy(mean + r * c, a->mean, c * sizeof(float));
+        memcpy(scale + r * c, a->inv_std, c * sizeof(float));
+    }
+    for (; step > 1 && i + step <= end; i += step)
+        normalise_run(a->src + i * c, mean, scale, a->dst + i * c, step * c);
+    for (; i < end; i++)
+        normalise_run(a->src + i * c, a->mean, a->inv_std, a->dst + i * c, c);
+}
+
+void cpu_normalise(int threads, const struct cpu_normalise *a)
+{
+    cpu_parallel((struct cpu_split){threads, a->m, row_grain(a->c)}, normalise_rows, (void *)a);
+}

@@ -1,0 +1,59 @@
+/* The program: picks the command, prints the reason of a failure, and is the only place that
+ * decides the exit code. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/command.h"
+#include "cli/version.h"
+
+static int is_any(const char *word, const char *a, const char *b)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+static int run(int argc, char **argv)
+{
+    const struct command *c;
+
+    if (argc < 2)
+        return err(E_USAGE, "name a command; stave help lists them");
+    if (is_any(argv[1], "--version", "-V")) {
+        version_print(stdout);
+        return EXIT_REACHED;
+    }
+    c = command_find(is_any(argv[1], "--help", "-h") ? "help" : argv[1]);
+    if (!c)
+        return command_unknown(argv[1]);
+    return c->run(c, argc - 1, argv + 1);
+}
+
+/* Results that did not reach stdout are no success. A reader that went away (| head) has seen what
+ * it wanted. */
+static int flush_results(int code)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    if (errno == EPIPE)
+        return code;
+    fprintf(stderr, "stave: write to standard output: %s\n", errno ? strerror(errno) : "failed");
+    return code == EXIT_REACHED ? EXIT_WORLD : code;
+}
+
+int main(int argc, char **argv)
+{
+    int rc;
+
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe and a full quota arrive as failed writes */
+    signal(SIGXFSZ, SIG_IGN);
+    rc = run(argc, argv);
+    if (rc < 0) {
+        fflush(stdout);
+        fprintf(stderr, "stave: %s\n", err_reason());
+        rc = command_exit_code(rc);
+    }
+    return flush_results(rc);
+}

@@ -1,0 +1,45 @@
+/* Compressed image -> RGB pixels of the rectangle that is needed. The content, not the name,
+ * decides the format: JPEG (grey, YCbCr, RGB, CMYK, YCCK; baseline, progressive, arithmetic) and
+ * PNG (every colour type; alpha is flattened on white, 16 bits become 8 by dividing by 257 and
+ * rounding). Other formats are named in the refusal. EXIF orientation is ignored, as the MLPerf
+ * reference does.
+ *
+ * Damaged or truncated data is E_DATA with a reason and a byte offset: a picture is whole or bad.
+ * A file without its end mark is bad whatever the rectangle, so that random crops agree about it.
+ * What no decoder can notice stays unnoticed: changed bits that still read as some picture.
+ * A decoder belongs to one thread and serves any number of images, good or bad; begin, then crop.
+ */
+#ifndef STAVE_DATA_DECODE_H
+#define STAVE_DATA_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/image.h"
+
+enum { DECODE_MAX_PIXELS = 200000000 };
+
+struct decoder;
+
+/* max_pixels: larger pictures are refused before memory is taken for them; 0: DECODE_MAX_PIXELS. */
+struct decoder *decoder_new(int64_t max_pixels);
+void decoder_free(struct decoder *d); /* NULL is fine */
+
+/* Reads the header. bytes must stay valid until crop has returned. */
+int decoder_begin(struct decoder *d, const uint8_t *bytes, size_t n, struct rect *whole);
+/* Decodes r, which must lie inside the picture, into out. Once per begin. */
+int decoder_crop(struct decoder *d, struct rect r, struct image *out);
+
+/* One format, a row of list.h. A codec need not check limits or the rectangle: decode.c does. */
+struct codec {
+    const char *name;
+    const char *magic;
+    size_t n_magic;
+    void *(*new)(void);
+    void (*free)(void *state);
+    int (*begin)(void *state, const uint8_t *bytes, size_t n, struct rect *whole);
+    int (*crop)(void *state, struct rect r, struct image *out);
+    void (*cancel)(void *state); /* drops what begin took, when there will be no crop */
+};
+
+#endif

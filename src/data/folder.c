@@ -1,0 +1,217 @@
+/* A folder of class folders: ROOT/CLASS/FILE. Classes and files are in bytewise order of their
+ * names, a class's index is its place in that order, and an empty class keeps its index. Names are
+ * bytes: spaces, newlines, other encodings are all fine, and no ending is asked for, since content
+ * decides what a file is. Names that start with a dot are left out (desktop and version-control
+ * droppings). */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "data/source.h"
+
+extern const struct source_ops source_folder;
+
+struct names {
+    const char **s;
+    size_t n, cap;
+};
+
+struct folder {
+    struct arena arena;
+    int fd;
+    struct names classes, files; /* files are relative to the root: CLASS/FILE */
+    int32_t *class_of;           /* per file */
+};
+
+static void names_add(struct names *l, const char *s)
+{
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 64;
+        l->s = xrealloc(l->s, l->cap * sizeof(*l->s));
+    }
+    l->s[l->n++] = s;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void names_sort(struct names *l, size_t first)
+{
+    if (l->n > first)
+        qsort(l->s + first, l->n - first, sizeof(*l->s), by_bytes);
+}
+
+/* The file type, asking the file system only where the listing does not tell. */
+static mode_t type_of(DIR *dir, const struct dirent *e)
+{
+    struct stat st;
+
+    if (e->d_type == DT_REG)
+        return S_IFREG;
+    if (e->d_type == DT_DIR)
+        return S_IFDIR;
+    return fstatat(dirfd(dir), e->d_name, &st, 0) == 0 ? st.st_mode & S_IFMT : 0;
+}
+
+/* Adds the names of one type in the folder rel (below the root; prefix goes in front of each name),
+ * sorted. *n_other counts what was passed over. */
+static int list_folder(struct source *s, const char *rel, mode_t type, size_t *n_other)
+{
+    struct folder *const f = s->state;
+    struct names *const list = type == S_IFDIR ? &f->classes : &f->files;
+    const size_t first = list->n;
+    const int fd = openat(f->fd, rel, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *const dir = fd >= 0 ? fdopendir(fd) : NULL;
+    int rc = 0;
+
+    if (!dir) {
+        rc = err(E_IO, "list the folder %s/%s: %s", s->path, rel, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    errno = 0;
+    for (const struct dirent *e; (e = readdir(dir)); errno = 0) {
+        if (e->d_name[0] == '.')
+            continue;
+        if (type_of(dir, e) != type)
+            ++*n_other;
+        else if (type == S_IFDIR)
+            names_add(list, arena_strdup(&f->arena, e->d_name));
+        else
+            names_add(list, arena_printf(&f->arena, "%s/%s", rel, e->d_name));
+    }
+    if (errno)
+        rc = err(E_IO, "list the folder %s/%s: %s", s->path, rel, strerror(errno));
+    closedir(dir);
+    names_sort(list, first);
+    return rc;
+}
+
+static int list_class(struct source *s, int c)
+{
+    struct folder *const f = s->state;
+    const size_t first = f->files.n;
+    size_t n_other = 0;
+
+    TRY(list_folder(s, f->classes.s[c], S_IFREG, &n_other));
+    if (f->files.n == first)
+        warning("class folder %s/%s is empty; it keeps its class number %d", s->path,
+                f->classes.s[c], c);
+    if (n_other)
+        warning("%s/%s holds %zu entries that are no files; they are left out", s->path,
+                f->classes.s[c], n_other);
+    f->class_of = xrealloc(f->class_of, f->files.n * sizeof(*f->class_of));
+    for (size_t i = first; i < f->files.n; i++)
+        f->class_of[i] = c;
+    return 0;
+}
+
+static int folder_open(struct source *s)
+{
+    struct folder *const f = xcalloc(1, sizeof(*f));
+    size_t n_other = 0;
+
+    s->state = f;
+    f->fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->fd < 0)
+        return err(E_IO, "open the folder %s: %s", s->path, strerror(errno));
+    TRY(list_folder(s, ".", S_IFDIR, &n_other));
+    if (f->classes.n == 0)
+        return err(E_DATA, "%s holds no class folders; expected %s/CLASS/IMAGE", s->path, s->path);
+    s->n_classes = (int)f->classes.n;
+    for (int c = 0; c < s->n_classes; c++)
+        TRY(list_class(s, c));
+    s->n_samples = f->files.n;
+    return 0;
+}
+
+static void folder_locate(const struct source *s, uint64_t i, char *text, size_t n)
+{
+    const struct folder *const f = s->state;
+
+    snprintf(text, n, "file %s/%s", s->path, f->files.s[i]);
+}
+
+static int read_fd(const struct source *s, uint64_t i, int fd, struct sample *out)
+{
+    const struct folder *const f = s->state;
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err(E_IO, "stat %s/%s: %s", s->path, f->files.s[i], strerror(errno));
+    if (!S_ISREG(st.st_mode) || st.st_size > SOURCE_MAX_SAMPLE_BYTES)
+        return err(E_DATA, "%s/%s is no regular file of at most %d bytes", s->path, f->files.s[i],
+                   SOURCE_MAX_SAMPLE_BYTES);
+    bytes_resize(&out->buf, (size_t)st.st_size);
+    out->data = out->buf.data;
+    out->n = out->buf.n;
+    return file_pread(fd, out->buf.data, out->n, 0, f->files.s[i]);
+}
+
+static int folder_label(const struct source *s, uint64_t i, int64_t *label)
+{
+    *label = ((const struct folder *)s->state)->class_of[i];
+    return 0;
+}
+
+static int folder_read(const struct source *s, uint64_t i, struct sample *out)
+{
+    const struct folder *const f = s->state;
+    /* O_NONBLOCK: a pipe that took a file's place since the listing must not hang the worker. */
+    const int fd = openat(f->fd, f->files.s[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int rc;
+
+    if (fd < 0)
+        return err(E_IO, "open %s/%s: %s", s->path, f->files.s[i], strerror(errno));
+    rc = read_fd(s, i, fd, out);
+    close(fd);
+    out->label = f->class_of[i];
+    return rc;
+}
+
+static const char *folder_class_name(const struct source *s, int c)
+{
+    return ((const struct folder *)s->state)->classes.s[c];
+}
+
+static int folder_probe(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static void folder_close(struct source *s)
+{
+    struct folder *const f = s->state;
+
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f->classes.s);
+    free(f->files.s);
+    free(f->class_of);
+    arena_release(&f->arena);
+    free(f);
+}
+
+const struct source_ops source_folder = {
+    .name = "folder",
+    .probe = folder_probe,
+    .open = folder_open,
+    .read = folder_read,
+    .label = folder_label,
+    .locate = folder_locate,
+    .class_name = folder_class_name,
+    .close = folder_close,
+};

@@ -1,0 +1,97 @@
+#include "data/idx.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#include "base/err.h"
+
+static const size_t max_bytes = (size_t)2 << 30;
+
+/* Exactly n bytes (n below 2^31), or an error that says where the file ends. */
+static int read_exactly(gzFile f, const char *path, void *dst, size_t n)
+{
+    const int got = gzread(f, dst, (unsigned)n);
+    int code;
+
+    if (got >= 0 && (size_t)got == n)
+        return 0;
+    if (got < 0)
+        return err(E_DATA, "%s is damaged: %s", path, gzerror(f, &code));
+    return err(E_DATA, "%s ends %zu bytes short of what its header says", path, n - (size_t)got);
+}
+
+static int read_header(gzFile f, const char *path, int n_dims, struct idx *out)
+{
+    uint8_t word[4];
+    size_t total = 1;
+
+    TRY(read_exactly(f, path, word, sizeof(word)));
+    if (word[0] || word[1] || word[2] != 8 || word[3] != n_dims)
+        return err(E_DATA,
+                   "%s is no IDX file of %d dimensions: it starts with %02x%02x%02x%02x, "
+                   "expected 000008%02x",
+                   path, n_dims, word[0], word[1], word[2], word[3], (unsigned)n_dims);
+    for (int d = 0; d < IDX_MAX_DIMS; d++) {
+        out->dims[d] = 1;
+        if (d >= n_dims)
+            continue;
+        TRY(read_exactly(f, path, word, sizeof(word)));
+        out->dims[d] =
+            (size_t)word[0] << 24 | (size_t)word[1] << 16 | (size_t)word[2] << 8 | word[3];
+        if (out->dims[d] == 0 || out->dims[d] > max_bytes / total)
+            return err(E_DATA, "%s claims the size %zu in dimension %d", path, out->dims[d], d + 1);
+        total *= out->dims[d];
+    }
+    return 0;
+}
+
+static int read_body(gzFile f, const char *path, struct idx *out)
+{
+    enum { PIECE = 1 << 20 };
+    const size_t n = out->dims[0] * out->dims[1] * out->dims[2];
+    size_t done = 0, cap = 0;
+    char extra;
+
+    while (done < n) { /* memory follows what the file really holds, not what it claims */
+        const size_t piece = n - done < PIECE ? n - done : PIECE;
+
+        if (done + piece > cap) {
+            cap = 2 * cap > done + piece ? 2 * cap : done + piece;
+            out->bytes = xrealloc(out->bytes, cap);
+        }
+        TRY(read_exactly(f, path, out->bytes + done, piece));
+        done += piece;
+    }
+    if (gzread(f, &extra, 1) != 0)
+        return err(E_DATA,
+                   "%s goes on behind the %zu bytes its header says, or its checksum is wrong",
+                   path, n);
+    return 0;
+}
+
+int idx_load(const char *path, int n_dims, struct idx *out)
+{
+    const gzFile f = gzopen(path, "rbe");
+    int rc;
+
+    *out = (struct idx){0};
+    if (!f)
+        return err(E_IO, "open %s: %s", path, strerror(errno));
+    rc = read_header(f, path, n_dims, out);
+    if (rc == 0)
+        rc = read_body(f, path, out);
+    if (gzclose_r(f) == Z_BUF_ERROR && rc == 0)
+        rc = err(E_DATA, "%s is cut short: its gzip checksum is missing", path);
+    if (rc < 0)
+        idx_release(out);
+    return rc;
+}
+
+void idx_release(struct idx *x)
+{
+    free(x->bytes);
+    *x = (struct idx){0};
+}

@@ -1,0 +1,206 @@
+/* JPEG through libjpeg-turbo. Only the rows and columns asked for are transformed: entropy decoding
+ * can not be skipped, but the inverse DCT and colour conversion are. libjpeg reports errors by a
+ * call that may not return, hence setjmp; everything a jump could clobber lives in struct jpeg. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h> /* needs stdio.h in front */
+
+#include <jerror.h> /* needs jpeglib.h in front, or it lacks some codes */
+#include <setjmp.h>
+
+#include "base/err.h"
+#include "data/decode.h"
+
+extern const struct codec codec_jpeg;
+
+enum {
+    CONTEXT = 2,    /* pixels beside a crop that chroma upsampling looks at */
+    MAX_SCANS = 500 /* a progressive file of a few kB can ask for hours of work */
+};
+
+struct jpeg {
+    struct jpeg_decompress_struct lib;
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    jmp_buf failed;
+    const uint8_t *bytes;
+    size_t n;
+    struct bytes row;
+};
+
+/* Where the reader stands, for the message; the input is one block of memory. */
+static size_t position(const struct jpeg *j)
+{
+    const struct jpeg_source_mgr *const src = j->lib.src;
+    const size_t left = src ? src->bytes_in_buffer : 0;
+
+    return left <= j->n ? j->n - left : j->n;
+}
+
+static void on_error(j_common_ptr lib)
+{
+    struct jpeg *const j = lib->client_data;
+
+    longjmp(j->failed, 1);
+}
+
+/* Level -1 is a warning. Those below mean that pixels are missing or wrong; the others (odd version
+ * numbers, stray bytes between segments) leave the picture intact. */
+static void on_message(j_common_ptr lib, int level)
+{
+    const int code = lib->err->msg_code;
+
+    if (level < 0 &&
+        (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE ||
+         code == JWRN_MUST_RESYNC || code == JWRN_ARITH_BAD_CODE || code == JWRN_BOGUS_PROGRESSION))
+        on_error(lib);
+}
+
+static void on_progress(j_common_ptr lib)
+{
+    struct jpeg *const j = lib->client_data;
+
+    if (j->lib.input_scan_number > MAX_SCANS)
+        ERREXIT(lib, JERR_BAD_PROGRESSION);
+}
+
+static int failure(struct jpeg *j)
+{
+    char text[JMSG_LENGTH_MAX];
+
+    j->errors.format_message((j_common_ptr)&j->lib, text);
+    const size_t at = position(j);
+    jpeg_abort_decompress(&j->lib);
+    return err(E_DATA, "the JPEG is damaged near byte %zu of %zu: %s", at, j->n, text);
+}
+
+static void *jpeg_new(void)
+{
+    struct jpeg *const j = xcalloc(1, sizeof(*j));
+
+    j->lib.err = jpeg_std_error(&j->errors);
+    j->errors.error_exit = on_error;
+    j->errors.emit_message = on_message;
+    j->lib.client_data = j;
+    if (setjmp(j->failed))
+        BUG("libjpeg does not start: this program was built for another version of it");
+    jpeg_create_decompress(&j->lib);
+    j->progress.progress_monitor = on_progress;
+    j->lib.progress = &j->progress;
+    return j;
+}
+
+static void jpeg_free(void *state)
+{
+    struct jpeg *const j = state;
+
+    jpeg_destroy_decompress(&j->lib);
+    bytes_release(&j->row);
+    free(j);
+}
+
+static void jpeg_cancel(void *state)
+{
+    struct jpeg *const j = state;
+
+    jpeg_abort_decompress(&j->lib);
+}
+
+/* The crop may end above the damage, so the end mark is looked for whatever is decoded. Bytes after
+ * it are harmless; an end mark in front of the picture data is a thumbnail's. */
+static int has_end(const struct jpeg *j)
+{
+    const size_t first = position(j);
+
+    for (size_t i = j->n; i >= first + 2; i--)
+        if (j->bytes[i - 2] == 0xFF && j->bytes[i - 1] == 0xD9)
+            return 1;
+    return 0;
+}
+
+static int jpeg_begin(void *state, const uint8_t *bytes, size_t n, struct rect *whole)
+{
+    struct jpeg *const j = state;
+
+    j->bytes = bytes;
+    j->n = n;
+    if (setjmp(j->failed))
+        return failure(j);
+    jpeg_mem_src(&j->lib, bytes, (unsigned long)n);
+    jpeg_read_header(&j->lib, TRUE);
+    *whole = (struct rect){.width = (int)j->lib.image_width, .height = (int)j->lib.image_height};
+    if (has_end(j))
+        return 0;
+    jpeg_abort_decompress(&j->lib);
+    return err(E_DATA, "the JPEG is truncated: no end-of-image mark in its %zu bytes", n);
+}
+
+/* Programs that write CMYK write it inverted (255 is no ink), with or without Adobe's marker. */
+static void cmyk_to_rgb(const uint8_t *src, uint8_t *dst, int width)
+{
+    for (int x = 0; x < width; x++, src += 4, dst += 3)
+        for (int c = 0; c < 3; c++)
+            dst[c] = (uint8_t)((src[c] * src[3] + 127) / 255);
+}
+
+/* Restricts decoding to the columns around r and returns the column at which rows now start. */
+static int crop_columns(struct jpeg *j, struct rect r)
+{
+    const int width = (int)j->lib.output_width;
+    const int left = r.x > CONTEXT ? r.x - CONTEXT : 0;
+    const int end = r.x + r.width + CONTEXT < width ? r.x + r.width + CONTEXT : width;
+    JDIMENSION x = (JDIMENSION)left, n = (JDIMENSION)(end - left);
+
+    if (left == 0 && end == width)
+        return 0;
+    jpeg_crop_scanline(&j->lib, &x, &n); /* moves x down to a block boundary */
+    return (int)x;
+}
+
+static void read_rows(struct jpeg *j, struct rect r, int left, struct image *out)
+{
+    const size_t components = (size_t)j->lib.output_components;
+    uint8_t *row = j->row.data;
+    const uint8_t *const from = row + (size_t)(r.x - left) * components;
+
+    for (int y = 0; y < r.height; y++) {
+        jpeg_read_scanlines(&j->lib, &row, 1);
+        if (components == 4)
+            cmyk_to_rgb(from, image_row(out, y), r.width);
+        else
+            memcpy(image_row(out, y), from, (size_t)r.width * IMAGE_CHANNELS);
+    }
+}
+
+static int jpeg_crop(void *state, struct rect r, struct image *out)
+{
+    struct jpeg *const j = state;
+    int left;
+
+    if (setjmp(j->failed))
+        return failure(j);
+    j->lib.out_color_space = j->lib.num_components == 4 ? JCS_CMYK : JCS_RGB;
+    j->lib.dct_method = JDCT_ISLOW; /* the same bits with and without SIMD */
+    jpeg_start_decompress(&j->lib);
+    left = crop_columns(j, r);
+    bytes_resize(&j->row, (size_t)j->lib.output_width * (size_t)j->lib.output_components);
+    image_resize(out, r.width, r.height);
+    if (r.y > 0)
+        jpeg_skip_scanlines(&j->lib, (JDIMENSION)r.y);
+    read_rows(j, r, left, out);
+    jpeg_abort_decompress(&j->lib); /* rows below are not wanted */
+    return 0;
+}
+
+const struct codec codec_jpeg = {
+    .name = "JPEG",
+    .magic = "\xFF\xD8",
+    .n_magic = 2,
+    .new = jpeg_new,
+    .free = jpeg_free,
+    .begin = jpeg_begin,
+    .crop = jpeg_crop,
+    .cancel = jpeg_cancel,
+};

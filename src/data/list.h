@@ -1,0 +1,27 @@
+/* What the data layer is made of, one macro a line: include it with the macros wanted defined.
+ * SOURCE(name): a kind of data set, source_NAME in a file of its own; probed in this order.
+ * CODEC(name): an image format, codec_NAME; told apart by the first bytes of the content.
+ * STAGE(name): a step of the pipeline, in the order a sample passes them, stage_NAME. */
+#ifndef SOURCE
+#define SOURCE(name)
+#endif
+#ifndef CODEC
+#define CODEC(name)
+#endif
+#ifndef STAGE
+#define STAGE(name)
+#endif
+
+SOURCE(recordio)
+SOURCE(folder)
+
+CODEC(jpeg)
+CODEC(png)
+
+STAGE(read)
+STAGE(decode)
+STAGE(augment)
+
+#undef SOURCE
+#undef CODEC
+#undef STAGE

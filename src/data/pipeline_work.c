@@ -1,0 +1,213 @@
+/* The worker threads of a pipeline. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/random.h"
+#include "data/pipeline_int.h"
+
+enum { MAX_ATTEMPTS = 64 }; /* so many bad samples in a row mean that the data set is gone */
+
+/* A claimed piece of a batch. */
+struct chunk {
+    struct slot *slot;
+    uint64_t epoch, step;
+    size_t first, n;
+};
+
+/* Sample number of position i of the batch, or -1 behind the end of the epoch. */
+static int64_t sample_at(const struct pipeline *p, const struct chunk *c, size_t i)
+{
+    const struct pipeline_config *const f = &p->config;
+    const uint64_t block = c->step * (uint64_t)f->n_ranks + (uint64_t)f->rank;
+    const uint64_t k = block * f->batch_size + i;
+    const struct random_key key = {f->seed, RANDOM_SHUFFLE, c->epoch};
+
+    if (k >= p->n_samples)
+        return -1;
+    if (f->mode == PIPELINE_EVAL || f->keep_order)
+        return (int64_t)k;
+    return (int64_t)random_permute(key, p->n_samples, k);
+}
+
+static int run_stages(struct worker *w)
+{
+    for (enum stage_id i = 0; i < N_STAGES; i++) {
+        const int64_t start = clock_ns();
+        const int rc = stage_get(i)->run(&w->work);
+
+        w->counters.stage[i].busy_ns += clock_ns() - start;
+        w->counters.stage[i].samples++;
+        TRY(rc);
+    }
+    return 0;
+}
+
+static int check_label(const struct pipeline_config *f, int64_t label)
+{
+    if (f->n_classes == 0 || (label >= 0 && label < f->n_classes))
+        return 0;
+    return err(E_DATA,
+               "label %lld is outside 0..%d, with the label offset %d added; see label-offset",
+               (long long)label, f->n_classes - 1, f->label_offset);
+}
+
+/* Sample w->work.index into position i of the batch. */
+static int fill_sample(struct worker *w, const struct batch *b, size_t i)
+{
+    const struct pipeline_config *const f = &w->p->config;
+    int64_t label;
+    int rc;
+
+    w->work.dst = (uint8_t *)b->tensor[BATCH_IMAGES].data + i * w->p->sample_bytes;
+    rc = run_stages(w);
+    TRY(rc);
+    w->counters.read_bytes += w->work.sample.n;
+    label = w->work.sample.label + f->label_offset;
+    TRY(check_label(f, label));
+    ((int32_t *)b->tensor[BATCH_LABELS].data)[i] = (int32_t)label;
+    ((int64_t *)b->tensor[BATCH_INDICES].data)[i] = (int64_t)w->work.index;
+    return 0;
+}
+
+static void fill_black(const struct pipeline *p, const struct batch *b, size_t i)
+{
+    memset((uint8_t *)b->tensor[BATCH_IMAGES].data + i * p->sample_bytes, 0, p->sample_bytes);
+}
+
+static void fill_padding(const struct pipeline *p, const struct batch *b, size_t i)
+{
+    fill_black(p, b, i);
+    ((int32_t *)b->tensor[BATCH_LABELS].data)[i] = 0;
+    ((float *)b->tensor[BATCH_WEIGHTS].data)[i] = 0.0f;
+    ((int64_t *)b->tensor[BATCH_INDICES].data)[i] = -1;
+}
+
+static struct bad_found describe(const struct worker *w, int code, size_t place)
+{
+    struct bad_found b = {.place = place};
+
+    b.bad.epoch = w->work.epoch;
+    b.bad.index = w->work.index;
+    b.bad.code = code;
+    snprintf(b.bad.reason, sizeof(b.bad.reason), "%s", err_reason());
+    source_locate(w->work.source, w->work.index, b.bad.location, sizeof(b.bad.location));
+    return b;
+}
+
+/* The stand-in for sample index at the given attempt, the same on every run. */
+static uint64_t substitute(const struct pipeline *p, uint64_t epoch, uint64_t index, int attempt)
+{
+    const struct random_key key = {p->config.seed, RANDOM_REPLACE, epoch};
+    struct random_stream s = random_stream(key, index);
+    uint64_t draw = 0;
+
+    for (int i = 0; i < attempt; i++)
+        draw = random_next(&s);
+    return draw % p->n_samples;
+}
+
+/* Fills one position whatever the data is like; a failure is left in the slot. */
+static void fill_position(struct worker *w, const struct chunk *c, size_t i)
+{
+    struct pipeline *const p = w->p;
+    const struct batch *const b = &c->slot->batch;
+    const int64_t index = sample_at(p, c, i);
+
+    if (index < 0) {
+        fill_padding(p, b, i);
+        return;
+    }
+    ((float *)b->tensor[BATCH_WEIGHTS].data)[i] = 1.0f;
+    w->work.epoch = c->epoch;
+    w->work.index = (uint64_t)index;
+    for (int attempt = 1;; attempt++) {
+        const int rc = fill_sample(w, b, i);
+        struct bad_found bad;
+
+        if (rc == 0)
+            return;
+        if (attempt == MAX_ATTEMPTS)
+            err_prefix(rc, "%d samples in a row could not be used, the last: ", MAX_ATTEMPTS);
+        bad = describe(w, rc, i * (MAX_ATTEMPTS + 1) + (size_t)attempt);
+        slot_add_bad(p, c->slot, &bad);
+        if (p->config.on_bad == ON_BAD_FAIL || attempt == MAX_ATTEMPTS) {
+            slot_fail(p, c->slot, &bad);
+            return;
+        }
+        if (p->config.mode == PIPELINE_EVAL)
+            break;
+        w->counters.n_replaced += attempt == 1;
+        w->work.index = substitute(p, c->epoch, (uint64_t)index, attempt);
+    }
+    fill_black(p, b, i);
+    ((int32_t *)b->tensor[BATCH_LABELS].data)[i] = -1;
+    ((int64_t *)b->tensor[BATCH_INDICES].data)[i] = index;
+}
+
+static int claimable(const struct pipeline *p)
+{
+    return p->fill_batch < p->end_batch &&
+           p->fill_batch < p->first_batch + p->n_done + (uint64_t)p->config.prefetch;
+}
+
+/* Under the lock: waits for work. 0 when the pipeline is closing. */
+static int claim(struct worker *w, struct chunk *c)
+{
+    struct pipeline *const p = w->p;
+
+    if (!p->stop && !claimable(p)) {
+        const int64_t start = clock_ns();
+
+        while (!p->stop && !claimable(p))
+            pthread_cond_wait(&p->slot_free, &p->lock);
+        if (p->fill_batch < p->end_batch)
+            p->counters.worker_wait_ns += clock_ns() - start;
+    }
+    if (p->stop)
+        return 0;
+    c->slot = slot_of(p, p->fill_batch);
+    c->epoch = p->fill_batch / p->steps_per_epoch;
+    c->step = p->fill_batch % p->steps_per_epoch;
+    c->first = p->fill_at;
+    c->n = p->config.batch_size - c->first < p->chunk ? p->config.batch_size - c->first : p->chunk;
+    p->fill_at += c->n;
+    if (p->fill_at == p->config.batch_size) {
+        p->fill_at = 0;
+        p->fill_batch++;
+    }
+    return 1;
+}
+
+static void add_counters(struct pipeline_counters *sum, struct pipeline_counters *part)
+{
+    for (size_t i = 0; i < N_STAGES; i++) {
+        sum->stage[i].samples += part->stage[i].samples;
+        sum->stage[i].busy_ns += part->stage[i].busy_ns;
+    }
+    sum->read_bytes += part->read_bytes;
+    sum->n_replaced += part->n_replaced;
+    *part = (struct pipeline_counters){0};
+}
+
+void *worker_main(void *worker)
+{
+    struct worker *const w = worker;
+    struct pipeline *const p = w->p;
+    struct chunk c;
+
+    pthread_mutex_lock(&p->lock);
+    while (claim(w, &c)) {
+        pthread_mutex_unlock(&p->lock);
+        for (size_t i = 0; i < c.n; i++)
+            fill_position(w, &c, c.first + i);
+        pthread_mutex_lock(&p->lock);
+        add_counters(&p->counters, &w->counters);
+        c.slot->n_left -= c.n;
+        if (c.slot->n_left == 0)
+            pthread_cond_signal(&p->batch_ready);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}

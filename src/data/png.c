@@ -1,0 +1,178 @@
+/* PNG through libpng: any colour type and depth -> 8-bit RGB. Errors come by longjmp; what a jump
+ * could clobber lives in struct png. */
+#include <png.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "data/decode.h"
+
+extern const struct codec codec_png;
+
+struct png {
+    png_structp lib;
+    png_infop info;
+    const uint8_t *bytes;
+    size_t n, at;
+    char reason[160];
+    struct bytes rows; /* RGBA: one row, or the whole picture when it is interlaced */
+    struct bytes list; /* row pointers of an interlaced picture */
+};
+
+static void on_error(png_structp lib, png_const_charp text)
+{
+    struct png *const p = png_get_error_ptr(lib);
+
+    snprintf(p->reason, sizeof(p->reason), "%s", text);
+    png_longjmp(lib, 1);
+}
+
+static void on_warning(png_structp lib, png_const_charp text)
+{
+    (void)lib; /* remarks about side information; a bad checksum of pixels is an error */
+    (void)text;
+}
+
+static void on_read(png_structp lib, png_bytep dst, size_t n)
+{
+    struct png *const p = png_get_io_ptr(lib);
+
+    if (n > p->n - p->at)
+        png_error(lib, "the data ends too early");
+    memcpy(dst, p->bytes + p->at, n);
+    p->at += n;
+}
+
+static void *new_png(void)
+{
+    return xcalloc(1, sizeof(struct png));
+}
+
+static void cancel_png(void *state)
+{
+    struct png *const p = state;
+
+    if (p->lib)
+        png_destroy_read_struct(&p->lib, &p->info, NULL);
+}
+
+static void free_png(void *state)
+{
+    struct png *const p = state;
+
+    cancel_png(p);
+    bytes_release(&p->rows);
+    bytes_release(&p->list);
+    free(p);
+}
+
+static int failure(struct png *p)
+{
+    cancel_png(p);
+    return err(E_DATA, "the PNG is damaged near byte %zu of %zu: %s", p->at, p->n, p->reason);
+}
+
+/* See has_end in jpeg.c: a truncated file is bad for every crop. */
+static int has_end(const uint8_t *bytes, size_t n)
+{
+    for (size_t i = n; i >= 8 + 8; i--)
+        if (memcmp(bytes + i - 8, "IEND\xAE\x42\x60\x82", 8) == 0)
+            return 1;
+    return 0;
+}
+
+static int begin_png(void *state, const uint8_t *bytes, size_t n, struct rect *whole)
+{
+    struct png *const p = state;
+
+    cancel_png(p);
+    p->bytes = bytes;
+    p->n = n;
+    p->at = 0;
+    if (!has_end(bytes, n))
+        return err(E_DATA, "the PNG is truncated: no IEND chunk in its %zu bytes", n);
+    p->lib = png_create_read_struct(PNG_LIBPNG_VER_STRING, p, on_error, on_warning);
+    if (!p->lib)
+        return err(E_NOMEM, "libpng can not start");
+    if (setjmp(png_jmpbuf(p->lib)))
+        return failure(p);
+    p->info = png_create_info_struct(p->lib);
+    png_set_read_fn(p->lib, p, on_read);
+    png_read_info(p->lib, p->info);
+    *whole = (struct rect){.width = (int)png_get_image_width(p->lib, p->info),
+                           .height = (int)png_get_image_height(p->lib, p->info)};
+    return 0;
+}
+
+/* Asks libpng for RGBA in 8 bits whatever the file holds. */
+static void ask_rgba(struct png *p)
+{
+    png_set_expand(p->lib);   /* palette and small greys to 8 bits, transparency to alpha */
+    png_set_scale_16(p->lib); /* round(v / 257), where png_set_strip_16 would truncate */
+    png_set_gray_to_rgb(p->lib);
+    png_set_add_alpha(p->lib, 255, PNG_FILLER_AFTER);
+}
+
+static void flatten_on_white(const uint8_t *src, uint8_t *dst, int width)
+{
+    for (int x = 0; x < width; x++, src += 4, dst += 3)
+        for (int c = 0; c < 3; c++)
+            dst[c] = (uint8_t)((src[c] * src[3] + 255 * (255 - src[3]) + 127) / 255);
+}
+
+static void read_interlaced(struct png *p, struct rect r, struct image *out)
+{
+    const size_t stride = png_get_rowbytes(p->lib, p->info);
+    const size_t height = png_get_image_height(p->lib, p->info);
+    png_bytep *rows;
+
+    bytes_resize(&p->rows, stride * height);
+    bytes_resize(&p->list, height * sizeof(*rows));
+    rows = (png_bytep *)(void *)p->list.data;
+    for (size_t y = 0; y < height; y++)
+        rows[y] = p->rows.data + y * stride;
+    png_read_image(p->lib, rows);
+    for (int y = 0; y < r.height; y++)
+        flatten_on_white(rows[r.y + y] + (size_t)r.x * 4, image_row(out, y), r.width);
+}
+
+static void read_rows(struct png *p, struct rect r, struct image *out)
+{
+    bytes_resize(&p->rows, png_get_rowbytes(p->lib, p->info));
+    for (int y = 0; y < r.y + r.height; y++) {
+        png_read_row(p->lib, p->rows.data, NULL);
+        if (y >= r.y)
+            flatten_on_white(p->rows.data + (size_t)r.x * 4, image_row(out, y - r.y), r.width);
+    }
+}
+
+static int crop_png(void *state, struct rect r, struct image *out)
+{
+    struct png *const p = state;
+    int passes;
+
+    if (setjmp(png_jmpbuf(p->lib)))
+        return failure(p);
+    ask_rgba(p);
+    passes = png_set_interlace_handling(p->lib);
+    png_read_update_info(p->lib, p->info);
+    image_resize(out, r.width, r.height);
+    if (passes > 1)
+        read_interlaced(p, r, out);
+    else
+        read_rows(p, r, out);
+    cancel_png(p);
+    return 0;
+}
+
+const struct codec codec_png = {
+    .name = "PNG",
+    .magic = "\x89PNG\r\n\x1A\n",
+    .n_magic = 8,
+    .new = new_png,
+    .free = free_png,
+    .begin = begin_png,
+    .crop = crop_png,
+    .cancel = cancel_png,
+};

@@ -1,0 +1,24 @@
+/* Shared by the preparers: what a split holds, and its JSON. */
+#ifndef STAVE_DATA_PREPARE_INT_H
+#define STAVE_DATA_PREPARE_INT_H
+
+#include "base/str.h"
+#include "data/prepare.h"
+#include "data/recordio_writer.h"
+
+struct split {
+    const char *name;
+    uint64_t content_checksum;
+    struct recordio_totals totals;
+};
+
+/* Appends "name": { counts and checksums }. */
+void split_add_json(const struct split *s, struct str *out);
+/* 1 when dataset.json at path and the .rec files beside it hold exactly these splits: content as
+ * given in s->content_checksum and totals.n_records, .rec file as the JSON says. */
+int splits_match(const char *json_path, const char *dir, const struct split *splits, size_t n);
+
+void prepare_tell(const struct prepare_progress *p, const char *what, uint64_t done,
+                  uint64_t total);
+
+#endif

@@ -1,0 +1,172 @@
+/* The RecordIO source. Samples are in file order whatever the order of the index. */
+#include "data/recordio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "data/source.h"
+
+extern const struct source_ops source_recordio;
+
+struct recordio {
+    int fd;
+    struct recordio_index index;
+};
+
+static int recordio_probe(const char *path)
+{
+    const size_t n = strlen(path);
+
+    return n > 4 && strcmp(path + n - 4, ".rec") == 0;
+}
+
+static int recordio_open(struct source *s)
+{
+    struct recordio *const r = xcalloc(1, sizeof(*r));
+
+    s->state = r;
+    r->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    if (r->fd < 0)
+        return err(E_IO, "open %s: %s", s->path, strerror(errno));
+    TRY(recordio_index_load(r->fd, s->path, &r->index));
+    s->n_samples = r->index.n;
+    return 0;
+}
+
+static void recordio_close(struct source *s)
+{
+    struct recordio *const r = s->state;
+
+    if (r->fd >= 0)
+        close(r->fd);
+    recordio_index_release(&r->index);
+    free(r);
+}
+
+static void recordio_locate(const struct source *s, uint64_t i, char *text, size_t n)
+{
+    const struct recordio *const r = s->state;
+
+    snprintf(text, n, "file %s, record %llu, byte offset %llu", s->path, (unsigned long long)i,
+             (unsigned long long)r->index.offset[i]);
+}
+
+/* Joins the parts of the record in b in place, putting the magic word back between them, and sets
+ * b->n to the record's length. The result starts at b->data + RECORDIO_PART_BYTES. */
+static int join_parts(struct bytes *b)
+{
+    size_t at = 0, to = RECORDIO_PART_BYTES;
+    unsigned expect_more = 0;
+
+    do {
+        uint32_t word[2];
+        size_t n;
+
+        if (b->n - at < RECORDIO_PART_BYTES)
+            return err(E_DATA, "the record ends inside a part's header");
+        memcpy(word, b->data + at, sizeof(word));
+        n = word[1] & 0x1FFFFFFF;
+        at += RECORDIO_PART_BYTES;
+        if (word[0] != RECORDIO_MAGIC)
+            return err(E_DATA, "the magic word is 0x%08x, expected 0x%08x", word[0],
+                       RECORDIO_MAGIC);
+        if (n > b->n - at)
+            return err(E_DATA, "a part claims %zu bytes where %zu are left", n, b->n - at);
+        if ((word[1] >> 29 == PART_WHOLE || word[1] >> 29 == PART_FIRST) == expect_more ||
+            word[1] >> 29 > PART_LAST)
+            return err(E_DATA, "part flag %u is out of order", word[1] >> 29);
+        if (expect_more) {
+            memcpy(b->data + to, &word[0], sizeof(word[0]));
+            to += sizeof(word[0]);
+        }
+        memmove(b->data + to, b->data + at, n);
+        to += n;
+        at += recordio_padded(n);
+        at = at < b->n ? at : b->n;
+        expect_more = word[1] >> 29 == PART_FIRST || word[1] >> 29 == PART_MIDDLE;
+    } while (expect_more);
+    b->n = to;
+    return 0;
+}
+
+static int label_of(float value, int64_t *label)
+{
+    if (!isfinite(value) || value != floorf(value) || fabsf(value) > 16777216.0f)
+        return err(E_DATA, "the label is %g, expected a whole number", (double)value);
+    *label = (int64_t)value;
+    return 0;
+}
+
+/* Takes the header off: data and n become the image's bytes. */
+static int unwrap(const uint8_t *record, size_t n, struct sample *out)
+{
+    uint32_t flag;
+    float label;
+
+    if (n < RECORDIO_HEADER_BYTES)
+        return err(E_DATA, "the record has %zu bytes, fewer than its header's %d", n,
+                   RECORDIO_HEADER_BYTES);
+    memcpy(&flag, record, sizeof(flag));
+    memcpy(&label, record + 4, sizeof(label));
+    record += RECORDIO_HEADER_BYTES;
+    n -= RECORDIO_HEADER_BYTES;
+    if (flag > n / sizeof(float))
+        return err(E_DATA, "the header claims %u labels in %zu bytes", flag, n);
+    if (flag > 0)
+        memcpy(&label, record, sizeof(label));
+    out->data = record + flag * sizeof(float);
+    out->n = n - flag * sizeof(float);
+    return label_of(label, &out->label);
+}
+
+static int recordio_read(const struct source *s, uint64_t i, struct sample *out)
+{
+    const struct recordio *const r = s->state;
+    const uint64_t at = r->index.offset[i], n = r->index.offset[i + 1] - at;
+
+    if (n > SOURCE_MAX_SAMPLE_BYTES)
+        return err(E_DATA, "the record has %llu bytes, more than the %d allowed",
+                   (unsigned long long)n, SOURCE_MAX_SAMPLE_BYTES);
+    bytes_resize(&out->buf, n);
+    TRY(file_pread(r->fd, out->buf.data, n, at, s->path));
+    TRY(join_parts(&out->buf));
+    return unwrap(out->buf.data + RECORDIO_PART_BYTES, out->buf.n - RECORDIO_PART_BYTES, out);
+}
+
+static int recordio_label(const struct source *s, uint64_t i, int64_t *label)
+{
+    const struct recordio *const r = s->state;
+    uint32_t head[4]; /* magic, length, flag, label */
+    struct sample whole = {0};
+    int rc;
+
+    if (r->index.offset[i + 1] - r->index.offset[i] >= sizeof(head)) {
+        float value;
+
+        TRY(file_pread(r->fd, head, sizeof(head), r->index.offset[i], s->path));
+        memcpy(&value, &head[3], sizeof(value));
+        if (head[0] == RECORDIO_MAGIC && head[1] >> 29 == PART_WHOLE && head[2] == 0)
+            return label_of(value, label);
+    }
+    rc = recordio_read(s, i, &whole); /* several labels or parts: take the long way */
+    *label = whole.label;
+    sample_release(&whole);
+    return rc;
+}
+
+const struct source_ops source_recordio = {
+    .name = "recordio",
+    .probe = recordio_probe,
+    .open = recordio_open,
+    .read = recordio_read,
+    .label = recordio_label,
+    .locate = recordio_locate,
+    .close = recordio_close,
+};

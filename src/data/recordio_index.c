@@ -1,0 +1,278 @@
+/* The index of a RecordIO file: read and checked, or made by walking the file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "data/recordio.h"
+
+/* Up to this many records every entry is checked at start; beyond it, this many spread evenly: an
+ * index of another file fails on almost every entry, so a sample is enough. */
+enum { MAX_CHECKED = 4096 };
+static const size_t max_idx_bytes = (size_t)4 << 30;
+
+void recordio_index_release(struct recordio_index *x)
+{
+    free(x->offset);
+    *x = (struct recordio_index){0};
+}
+
+char *recordio_index_path(const char *path_rec)
+{
+    const size_t n = strlen(path_rec);
+    const size_t stem = n > 4 && strcmp(path_rec + n - 4, ".rec") == 0 ? n - 4 : n;
+
+    return xasprintf("%.*s.idx", (int)stem, path_rec);
+}
+
+static int file_bytes(int fd, const char *path, uint64_t *n)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err(E_IO, "stat %s: %s", path, strerror(errno));
+    *n = (uint64_t)st.st_size;
+    return 0;
+}
+
+static void add_offset(struct recordio_index *x, uint64_t at, uint64_t *cap)
+{
+    if (x->n == *cap) {
+        *cap = *cap ? 2 * *cap : 1024;
+        x->offset = xrealloc(x->offset, *cap * sizeof(*x->offset));
+    }
+    x->offset[x->n++] = at;
+}
+
+/* Closes the list: the end of the file is one offset more, not one record more. */
+static void add_end(struct recordio_index *x, uint64_t end, uint64_t *cap)
+{
+    add_offset(x, end, cap);
+    x->n--;
+}
+
+/* Reads the part header at offset at; *next is where the following part would start. */
+static int part_at(int fd, const char *path, uint64_t at, uint32_t *cflag, uint64_t *next)
+{
+    uint32_t word[2];
+
+    TRY(file_pread(fd, word, sizeof(word), at, path));
+    if (word[0] != RECORDIO_MAGIC)
+        return err(E_DATA, "%s has no record at byte offset %llu: the magic word is 0x%08x", path,
+                   (unsigned long long)at, word[0]);
+    *cflag = word[1] >> 29;
+    *next = at + RECORDIO_PART_BYTES + recordio_padded(word[1] & 0x1FFFFFFF);
+    return 0;
+}
+
+/* The end of the record that starts at at. */
+static int record_end(int fd, const char *path, uint64_t at, uint64_t *end)
+{
+    uint32_t cflag;
+    uint64_t next;
+
+    TRY(part_at(fd, path, at, &cflag, &next));
+    if (cflag != PART_WHOLE && cflag != PART_FIRST)
+        return err(E_DATA, "%s: byte offset %llu is inside a record (part flag %u)", path,
+                   (unsigned long long)at, cflag);
+    while (cflag == PART_FIRST || cflag == PART_MIDDLE) {
+        const uint64_t here = next;
+
+        TRY(part_at(fd, path, here, &cflag, &next));
+        if (cflag != PART_MIDDLE && cflag != PART_LAST)
+            return err(E_DATA,
+                       "%s: the record at byte offset %llu is unfinished at %llu (part flag %u)",
+                       path, (unsigned long long)at, (unsigned long long)here, cflag);
+    }
+    *end = next;
+    return 0;
+}
+
+int recordio_index_scan(int fd, const char *path_rec, struct recordio_index *out)
+{
+    uint64_t at = 0, bytes = 0, cap = 0;
+
+    *out = (struct recordio_index){0};
+    TRY(file_bytes(fd, path_rec, &bytes));
+    while (at < bytes) {
+        uint64_t end;
+        int rc = record_end(fd, path_rec, at, &end);
+
+        if (rc == 0 && end > bytes)
+            rc = err(E_DATA, "%s ends inside the record at byte offset %llu", path_rec,
+                     (unsigned long long)at);
+        if (rc < 0) {
+            recordio_index_release(out);
+            return rc;
+        }
+        add_offset(out, at, &cap);
+        at = end;
+    }
+    add_end(out, bytes, &cap);
+    return 0;
+}
+
+/* One line: an optional key, white space, an offset; nothing after it. 0: a blank line. */
+static int parse_line(const char *line, size_t n, uint64_t *offset)
+{
+    char text[64], *end;
+    unsigned long long value;
+    const char *p = text;
+
+    while (n && strchr(" \t\r", line[n - 1]))
+        n--;
+    if (n == 0)
+        return 0;
+    if (n >= sizeof(text) || memchr(line, '\0', n))
+        return -1;
+    memcpy(text, line, n);
+    text[n] = '\0';
+    p += strcspn(p, " \t");
+    p += strspn(p, " \t");
+    if (*p < '0' || *p > '9')
+        return -1;
+    errno = 0;
+    value = strtoull(p, &end, 10);
+    *offset = value;
+    return *end || errno ? -1 : 1;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int parse_index(const char *path, const char *text, size_t n, struct recordio_index *out)
+{
+    uint64_t cap = 0;
+    size_t line = 1;
+
+    for (const char *p = text, *const end = text + n; p < end; line++) {
+        const char *const stop = memchr(p, '\n', (size_t)(end - p));
+        const size_t length = (size_t)((stop ? stop : end) - p);
+        uint64_t offset = 0;
+        const int got = parse_line(p, length, &offset);
+
+        if (got < 0)
+            return err(E_DATA,
+                       "%s line %zu is not \"key TAB byte offset\"; remove the file and the "
+                       "index is rebuilt from the .rec file",
+                       path, line);
+        if (got > 0)
+            add_offset(out, offset, &cap);
+        p += length + 1;
+    }
+    if (out->n)
+        qsort(out->offset, out->n, sizeof(*out->offset), by_offset);
+    return 0;
+}
+
+/* Entry i must start a record that ends where entry i + 1 starts. */
+static int entry_fits(int fd, const char *path, const struct recordio_index *x, uint64_t i)
+{
+    uint64_t end;
+
+    if (x->offset[i] >= x->offset[x->n])
+        return err(E_DATA, "it points to byte %llu, behind the end of the file at %llu",
+                   (unsigned long long)x->offset[i], (unsigned long long)x->offset[x->n]);
+    TRY(record_end(fd, path, x->offset[i], &end));
+    if (end != x->offset[i + 1])
+        return err(E_DATA,
+                   "its record ends at byte %llu, but the next entry or the file's end is %llu",
+                   (unsigned long long)end, (unsigned long long)x->offset[i + 1]);
+    return 0;
+}
+
+static int check_index(int fd, const char *path_rec, const char *path,
+                       const struct recordio_index *x)
+{
+    const uint64_t checked = x->n < MAX_CHECKED ? x->n : MAX_CHECKED;
+    uint64_t n_bad = 0;
+    char first[512] = "";
+
+    if (x->n == 0 || x->offset[0] != 0) {
+        n_bad = 1;
+        snprintf(first, sizeof(first), "the first record is not at byte 0");
+    }
+    for (uint64_t k = 0; k < checked; k++) {
+        const uint64_t i = checked == 1 ? 0 : k * (x->n - 1) / (checked - 1);
+
+        if (entry_fits(fd, path_rec, x, i) == 0)
+            continue;
+        if (n_bad++ == 0)
+            snprintf(first, sizeof(first), "entry %llu in file order: %s", (unsigned long long)i,
+                     err_reason());
+    }
+    if (n_bad == 0)
+        return 0;
+    return err(E_DATA,
+               "the index %s does not match %s: %llu of %llu entries checked (of %llu) are wrong, "
+               "first %s; remove %s and the index is rebuilt from the .rec file",
+               path, path_rec, (unsigned long long)n_bad, (unsigned long long)checked,
+               (unsigned long long)x->n, first, path);
+}
+
+static int load_index(int fd, const char *path_rec, const char *path, struct recordio_index *out)
+{
+    uint64_t bytes = 0;
+    size_t n = 0;
+    char *text = NULL;
+    int rc;
+
+    TRY(file_bytes(fd, path_rec, &bytes));
+    TRY(file_read(path, max_idx_bytes, &text, &n));
+    rc = parse_index(path, text, n, out);
+    free(text);
+    if (rc == 0) {
+        uint64_t cap = out->n;
+
+        add_end(out, bytes, &cap);
+        rc = check_index(fd, path_rec, path, out);
+    }
+    if (rc < 0)
+        recordio_index_release(out);
+    return rc;
+}
+
+int recordio_index_load(int fd, const char *path_rec, struct recordio_index *out)
+{
+    char *const path = recordio_index_path(path_rec);
+    int rc;
+
+    *out = (struct recordio_index){0};
+    rc = file_exists(path) ? load_index(fd, path_rec, path, out)
+                           : recordio_index_scan(fd, path_rec, out);
+    free(path);
+    return rc;
+}
+
+int recordio_index_rebuild(const char *path_rec)
+{
+    const int fd = open(path_rec, O_RDONLY | O_CLOEXEC);
+    struct recordio_index x;
+    struct str text = STR_INIT;
+    char *path;
+    int rc;
+
+    if (fd < 0)
+        return err(E_IO, "open %s: %s", path_rec, strerror(errno));
+    rc = recordio_index_scan(fd, path_rec, &x);
+    close(fd);
+    TRY(rc);
+    for (uint64_t i = 0; i < x.n; i++)
+        str_printf(&text, "%llu\t%llu\n", (unsigned long long)i, (unsigned long long)x.offset[i]);
+    path = recordio_index_path(path_rec);
+    rc = file_replace(path, text.s ? text.s : "", text.len);
+    free(path);
+    str_release(&text);
+    recordio_index_release(&x);
+    return rc;
+}

@@ -1,0 +1,117 @@
+#include "data/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/file.h"
+
+#define SOURCE(name) extern const struct source_ops source_##name;
+#include "data/list.h"
+
+static const struct source_ops *const kinds[] = {
+#define SOURCE(name) &source_##name,
+#include "data/list.h"
+};
+
+static const struct source_ops *kind_of(const char *path)
+{
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (kinds[i]->probe(path))
+            return kinds[i];
+    return NULL;
+}
+
+int source_open(const char *path, struct source **out)
+{
+    struct source *s;
+    struct stat st;
+    int rc;
+
+    *out = NULL;
+    if (stat(path, &st) < 0)
+        return err(E_IO, "open the data set %s: %s", path, strerror(errno));
+    if (!kind_of(path))
+        return err(E_USAGE, "%s is neither a folder of class folders nor a .rec file", path);
+    s = xcalloc(1, sizeof(*s));
+    s->ops = kind_of(path);
+    s->path = xstrdup(path);
+    rc = s->ops->open(s);
+    if (rc == 0 && s->n_samples == 0)
+        rc = err(E_DATA, "the data set %s holds no samples", path);
+    if (rc < 0) {
+        source_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+int source_open_split(const char *dir, const char *split, struct source **out)
+{
+    char *const folder = file_join(dir, split);
+    char *const rec = xasprintf("%s.rec", folder);
+    int rc;
+
+    *out = NULL;
+    if (file_exists(rec))
+        rc = source_open(rec, out);
+    else if (file_exists(folder))
+        rc = source_open(folder, out);
+    else
+        rc = err(E_DATA,
+                 "%s holds neither %s.rec nor a folder %s; `stave prepare` makes such a data set",
+                 dir, split, split);
+    free(folder);
+    free(rec);
+    return rc;
+}
+
+void source_close(struct source *s)
+{
+    if (!s)
+        return;
+    if (s->state)
+        s->ops->close(s);
+    free(s->path);
+    free(s);
+}
+
+int source_read(const struct source *s, uint64_t i, struct sample *out)
+{
+    ASSERT(i < s->n_samples);
+    return s->ops->read(s, i, out);
+}
+
+void source_locate(const struct source *s, uint64_t i, char *text, size_t n)
+{
+    ASSERT(i < s->n_samples);
+    s->ops->locate(s, i, text, n);
+}
+
+const char *source_class_name(const struct source *s, int c)
+{
+    return s->ops->class_name ? s->ops->class_name(s, c) : NULL;
+}
+
+int source_label_range(const struct source *s, int64_t *min, int64_t *max)
+{
+    *min = INT64_MAX;
+    *max = INT64_MIN;
+    for (uint64_t i = 0; i < s->n_samples; i++) {
+        int64_t label;
+
+        TRY(s->ops->label(s, i, &label));
+        *min = label < *min ? label : *min;
+        *max = label > *max ? label : *max;
+    }
+    return 0;
+}
+
+void sample_release(struct sample *s)
+{
+    bytes_release(&s->buf);
+    *s = (struct sample){0};
+}

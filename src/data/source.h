@@ -1,0 +1,61 @@
+/* A data set of labelled samples that can be read in any order: bytes and label of sample i, and
+ * where they lie in words a person can act on. What the bytes mean is the decoder's business.
+ * A source is immutable once open: any number of threads may read, each into its own struct sample.
+ * Reads go through pread, so a file that shrinks or a mount that fails is an error, not a signal.
+ * A failed read concerns one sample only; the source stays usable. */
+#ifndef STAVE_DATA_SOURCE_H
+#define STAVE_DATA_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/bytes.h"
+
+enum { SOURCE_MAX_SAMPLE_BYTES = 1 << 29 }; /* RecordIO's own limit for one part */
+
+/* One worker's reading buffer. data points into buf and holds until the next read. */
+struct sample {
+    struct bytes buf;
+    const uint8_t *data;
+    size_t n;
+    int64_t label; /* as stored: no offset applied, no range checked */
+};
+
+struct source;
+struct source_ops {
+    const char *name;
+    int (*probe)(const char *path); /* 1: path is of this kind */
+    int (*open)(struct source *s);  /* sets state, n_samples and n_classes */
+    int (*read)(const struct source *s, uint64_t i, struct sample *out);
+    int (*label)(const struct source *s, uint64_t i, int64_t *label);
+    void (*locate)(const struct source *s, uint64_t i, char *text, size_t n);
+    const char *(*class_name)(const struct source *s, int c); /* NULL: classes have no names */
+    void (*close)(struct source *s);
+};
+
+struct source {
+    const struct source_ops *ops;
+    char *path;
+    void *state;
+    uint64_t n_samples; /* at least 1 */
+    int n_classes;      /* 0: the format does not say */
+};
+
+/* path is a folder of class folders, or a .rec file. */
+int source_open(const char *path, struct source **out);
+/* The split ("train", "val") of a prepared data set: DIR/train.rec, or else the folder DIR/train.
+ */
+int source_open_split(const char *dir, const char *split, struct source **out);
+void source_close(struct source *s); /* NULL is fine */
+
+int source_read(const struct source *s, uint64_t i, struct sample *out);
+/* "file F" or "file F, record N, byte offset O", cut to n bytes. */
+void source_locate(const struct source *s, uint64_t i, char *text, size_t n);
+/* NULL when the format keeps no names. */
+const char *source_class_name(const struct source *s, int c);
+/* Smallest and largest stored label. Reads every record's header: a check for before a run. */
+int source_label_range(const struct source *s, int64_t *min, int64_t *max);
+
+void sample_release(struct sample *s);
+
+#endif

@@ -1,0 +1,48 @@
+#include "data/stage.h"
+
+#include "base/err.h"
+
+static int stage_read(struct work *w)
+{
+    return source_read(w->source, w->index, &w->sample);
+}
+
+static int stage_decode(struct work *w)
+{
+    struct rect whole;
+
+    TRY(decoder_begin(w->decoder, w->sample.data, w->sample.n, &whole));
+    w->view = w->train ? augment_train_view(w->train, whole, w->seed, w->epoch, w->index)
+                       : augment_eval_view(w->eval, whole);
+    return decoder_crop(w->decoder, w->view.rect, &w->image);
+}
+
+static int stage_augment(struct work *w)
+{
+    augment_apply(&w->view, &w->image, &w->resizer, w->dst);
+    return 0;
+}
+
+static const struct stage stages[N_STAGES] = {
+#define STAGE(name) [STAGE_##name] = {#name, stage_##name},
+#include "data/list.h"
+};
+
+const struct stage *stage_get(enum stage_id id)
+{
+    ASSERT(id < N_STAGES);
+    return &stages[id];
+}
+
+void work_init(struct work *w, int64_t max_pixels)
+{
+    *w = (struct work){.decoder = decoder_new(max_pixels)};
+}
+
+void work_release(struct work *w)
+{
+    sample_release(&w->sample);
+    decoder_free(w->decoder);
+    image_release(&w->image);
+    resizer_release(&w->resizer);
+}

@@ -1,0 +1,151 @@
+#include "optim/optim.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+
+/* clang-format off */
+const struct optimiser optimisers[N_OPTIMISERS] = {
+#define OPTIMISER(name, help) [OPTIMISER_##name] = {#name, help, optimiser_##name##_update},
+#include "optim/list.h"
+#undef OPTIMISER
+};
+
+const char *const optimiser_names[] = {
+#define OPTIMISER(name, help) #name,
+#include "optim/list.h"
+#undef OPTIMISER
+    NULL,
+};
+/* clang-format on */
+
+struct tensor *optim_moment(struct graph *g, const struct tensor *w, const char *suffix)
+{
+    if (!w)
+        return NULL;
+    return graph_weight(g, suffix, T_STATE, w->shape, (struct init){INIT_ZERO, 0},
+                        (struct weight_attr){0});
+}
+
+static struct tensor *scalar_input(struct graph *g, const char *name)
+{
+    return graph_input(g, name, DT_F32, shape_scalar());
+}
+
+/* A parameter and its gradient, or its carried sum. */
+struct pair {
+    struct tensor *w, *grad;
+};
+
+static void update_all(struct graph *g, const struct optim *o, const struct pair *pairs, int n,
+                       struct tensor *scale)
+{
+    struct optim_param p = {.lr = scalar_input(g, "lr"), .scale = scale};
+
+    p.step = o->kind == OPTIMISER_adamw ? scalar_input(g, "step") : NULL;
+    for (int i = 0; i < n; i++) {
+        const struct weight_attr *const a = &pairs[i].w->weight->attr;
+
+        p.w = pairs[i].w;
+        p.grad = pairs[i].grad;
+        p.update = (struct update){.momentum = o->momentum,
+                                   .weight_decay = o->weight_decay,
+                                   .eta = o->eta,
+                                   .eps = o->eps,
+                                   .beta1 = o->beta1,
+                                   .beta2 = o->beta2,
+                                   .nesterov = o->nesterov,
+                                   .rate_outside = o->rate_outside,
+                                   .plain = a->no_decay,
+                                   .lr_mult = a->lr_mult > 0 ? a->lr_mult : 1};
+        scope_begin(g, "%s", p.w->name);
+        optimisers[o->kind].update(g, &p);
+        scope_end(g);
+    }
+}
+
+static void apply(struct graph *g, const struct optim *o, const struct pair *pairs, int n,
+                  struct sum_weight loss)
+{
+    struct tensor *scale = reciprocal(g, loss.weight, loss.sum);
+
+    if (o->clip_norm > 0) {
+        struct tensor **const grads = graph_alloc(g, (size_t)n * sizeof(struct tensor *));
+        for (int i = 0; i < n; i++)
+            grads[i] = pairs[i].grad;
+        scale = clip_scale(g, scale, global_norm(g, grads, n), o->clip_norm);
+    }
+    update_all(g, o, pairs, n, scale);
+}
+
+/* The parameters that have a gradient in this graph, in the store's order. */
+static int collect(struct graph *g, struct pair *pairs)
+{
+    int n = 0;
+
+    for (int i = 0; i < g->store->n; i++) {
+        struct tensor *const w =
+            g->store->weights[i]->kind == T_PARAM ? graph_bound(g, g->store->weights[i]) : NULL;
+        if (w && graph_grad(g, w))
+            pairs[n++] = (struct pair){w, graph_grad(g, w)};
+    }
+    return n;
+}
+
+void optim_step(struct graph *g, const struct optim *o, struct sum_weight loss)
+{
+    struct pair *pairs;
+
+    backward(g, loss.sum);
+    if (g->code)
+        return;
+    pairs = graph_alloc(g, (size_t)g->store->n * sizeof(*pairs));
+    apply(g, o, pairs, collect(g, pairs), loss);
+}
+
+static struct tensor *carried(struct graph *g, const char *name, struct shape shape)
+{
+    return graph_weight(g, name, T_CARRY, shape, (struct init){INIT_ZERO, 0},
+                        (struct weight_attr){0});
+}
+
+static const char loss_sum_name[] = "accumulated.loss", loss_weight_name[] = "accumulated.weight";
+
+void optim_accumulate(struct graph *g, struct sum_weight loss)
+{
+    struct pair *pairs;
+    int n;
+
+    backward(g, loss.sum);
+    if (g->code)
+        return;
+    pairs = graph_alloc(g, (size_t)g->store->n * sizeof(*pairs));
+    n = collect(g, pairs);
+    for (int i = 0; i < n; i++)
+        accumulate(g, carried(g, graph_format(g, "%s.grad", pairs[i].w->name), pairs[i].w->shape),
+                   pairs[i].grad);
+    accumulate(g, carried(g, loss_sum_name, shape_scalar()), loss.sum);
+    accumulate(g, carried(g, loss_weight_name, shape_scalar()), loss.weight);
+}
+
+void optim_apply(struct graph *g, const struct optim *o)
+{
+    const int n_weights = g->store->n;
+    struct pair *const pairs = graph_alloc(g, (size_t)n_weights * sizeof(*pairs));
+    struct sum_weight loss = {carried(g, loss_sum_name, shape_scalar()),
+                              carried(g, loss_weight_name, shape_scalar())};
+    int n = 0;
+
+    for (int i = 0; i < n_weights && !g->code; i++) {
+        struct weight *const w = g->store->weights[i];
+        struct weight *const sum =
+            w->kind == T_PARAM ? store_find(g->store, graph_format(g, "%s.grad", w->name)) : NULL;
+        if (sum)
+            pairs[n++] = (struct pair){graph_bind(g, w), graph_bind(g, sum)};
+    }
+    apply(g, o, pairs, n, loss);
+    for (int i = 0; i < n; i++)
+        clear(g, pairs[i].grad);
+    clear(g, loss.sum);
+    clear(g, loss.weight);
+}

@@ -1,0 +1,46 @@
+/* Checkpoints of a run folder. The newest is checkpoint.safetensors, the one before it
+ * checkpoint.prev.safetensors. Saving goes through checkpoint.next.safetensors: write that one
+ * completely, make the old newest the previous one, rename. At every moment at least one complete
+ * checkpoint exists, and where the file system has hard links checkpoint.safetensors itself always
+ * does. A checksum over all data is kept in the metadata, so damage is noticed, not only
+ * truncation.
+ *
+ * Tensors are (name, dtype, shape, bytes); what they mean is the caller's business.
+ * Ownership: a checkpoint that was opened is closed by checkpoint_close. Threads: one.
+ * Errors: E_IO, E_DATA; an older checkpoint taken in place of a damaged one is a warning. */
+#ifndef STAVE_TRAIN_CHECKPOINT_H
+#define STAVE_TRAIN_CHECKPOINT_H
+
+#include "train/safetensors.h"
+
+#define CHECKPOINT_NAME "checkpoint.safetensors"
+#define CHECKPOINT_PREVIOUS "checkpoint.prev.safetensors"
+#define CHECKPOINT_NEXT "checkpoint.next.safetensors"
+
+/* Where the run stood, kept as strings in the metadata. */
+struct checkpoint_info {
+    long long step, epoch; /* steps done in all; epochs finished */
+    uint64_t seed;
+    const char *options_digest; /* of what may not change on resume; not NULL */
+    const struct safetensors_meta *extra;
+    size_t n_extra;
+};
+
+/* Sorts tensors in place. On failure the checkpoints that were there still are. */
+int checkpoint_save(const char *dir, struct safetensors_tensor *tensors, size_t n,
+                    struct checkpoint_info info);
+
+struct checkpoint {
+    struct safetensors *file;
+    struct checkpoint_info info; /* strings live as long as file */
+};
+/* Opens the newest checkpoint of dir whose every byte is right. E_IO when there is none. */
+int checkpoint_open(struct checkpoint *c, const char *dir);
+/* Opens one file; the same checks. */
+int checkpoint_open_file(struct checkpoint *c, const char *path);
+void checkpoint_close(struct checkpoint *c);
+/* Copies the tensor called wanted->name into dst; E_DATA unless dtype and shape are as wanted. */
+int checkpoint_read(const struct checkpoint *c, const struct safetensors_tensor *wanted, void *dst);
+int checkpoint_exists(const char *dir);
+
+#endif

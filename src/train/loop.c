@@ -1,0 +1,344 @@
+#include "train/loop.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "train/progress.h"
+#include "train/stop.h"
+
+/* The state of one run. Steps and epochs done count from 0; logs speak of epochs from 1. */
+struct loop {
+    const struct train_run *run;
+    struct train_result *result;
+    struct session session;
+    struct schedule schedule;
+    long long boundaries[MAX_BOUNDARIES];
+    struct eval_schedule evals;
+    long long steps_per_epoch, total_steps, step;
+    long long saved_step; /* of the newest checkpoint, -1 for none */
+    struct pipeline *pipeline;
+    struct metric *metric;
+    struct progress progress;
+};
+
+const char *train_status_name(enum train_status s)
+{
+    static const char *const names[] = {"target reached", "steps done", "target not reached",
+                                        "interrupted", "failed"};
+
+    return names[s];
+}
+
+static void tell_bad_samples(struct loop *l, struct pipeline *p)
+{
+    const struct bad_sample *b;
+
+    while ((b = pipeline_bad_next(p)) != NULL) {
+        TRACE_POINT(l->run->trace, bad_sample, trace_string(b->location),
+                    {"reason", trace_string(b->reason)},
+                    {"epoch_num", trace_int((long long)b->epoch + 1)});
+        if (l->result->bad_samples++ < 8)
+            warning("bad sample: %s: %s", b->location, b->reason);
+    }
+}
+
+/* ---- evaluation ---- */
+
+static int eval_batches(struct loop *l, struct pipeline *p, struct step_result *loss)
+{
+    const struct batch *b;
+
+    for (;;) {
+        int rc;
+        TRY(pipeline_next(p, &b));
+        tell_bad_samples(l, p);
+        if (!b)
+            return 0;
+        if (stop_requested())
+            return err(E_STOPPED, "stopped by %s during an evaluation", stop_signal_name());
+        rc = session_evaluate(&l->session, b, l->metric, loss);
+        pipeline_done(p, b);
+        TRY(rc);
+    }
+}
+
+static void note_quality(struct loop *l, long long epoch, double value)
+{
+    struct train_result *const r = l->result;
+    const struct metric_ops *const m = l->run->task->metric;
+
+    r->quality = value;
+    if (isnan(r->best) || metric_reached(m, value, r->best)) {
+        r->best = value;
+        r->best_epoch = epoch;
+    }
+}
+
+static int evaluate(struct loop *l, long long epoch)
+{
+    const struct task *const task = l->run->task;
+    struct trace *const t = l->run->trace;
+    const int64_t start = clock_ns();
+    struct step_result loss = {0};
+    struct pipeline *p;
+    int rc;
+
+    TRACE_START(t, eval_start, trace_none(), {"epoch_num", trace_int(epoch)});
+    metric_reset(l->metric);
+    TRY(task->open(task->context, PIPELINE_EVAL, l->session.micro_batch, 0, 0, &p));
+    rc = eval_batches(l, p, &loss);
+    pipeline_close(p);
+    TRY(rc);
+    note_quality(l, epoch, metric_value(l->metric));
+    TRACE_POINT(t, eval_accuracy, trace_real(l->result->quality), {"epoch_num", trace_int(epoch)},
+                {"samples_count", trace_int((long long)task->n_eval)},
+                {"eval_loss", trace_real(loss.loss / loss.weight)});
+    TRACE_END(t, eval_stop, trace_none(), {"epoch_num", trace_int(epoch)});
+    l->result->eval_ns += clock_ns() - start;
+    return 0;
+}
+
+/* ---- training ---- */
+
+static void save(struct loop *l)
+{
+    const int64_t start = clock_ns();
+    const struct train_run *const run = l->run;
+    const struct checkpoint_info info = {
+        .step = l->step,
+        .epoch = l->step / l->steps_per_epoch,
+        .seed = run->seed,
+        .options_digest = run->task->name,
+    };
+
+    if (l->saved_step == l->step)
+        return;
+    if (session_save(&l->session, run->dir, info) < 0) {
+        warning("no checkpoint of step %lld: %s; training goes on", l->step, err_reason());
+    } else {
+        l->saved_step = l->step;
+        TRACE_POINT(run->trace, checkpoint_saved, trace_int(l->step));
+    }
+    l->result->checkpoint_ns += clock_ns() - start;
+}
+
+static int train_step(struct loop *l)
+{
+    const int64_t start = clock_ns();
+    const double lr = schedule_rate(&l->schedule, l->step);
+    struct step_result loss;
+    const struct batch *b;
+    int64_t got;
+    int rc;
+
+    TRY(pipeline_next(l->pipeline, &b));
+    got = clock_ns();
+    tell_bad_samples(l, l->pipeline);
+    rc = session_step(&l->session, b, lr, l->step, &loss);
+    pipeline_done(l->pipeline, b);
+    TRY(rc);
+    l->step++;
+    l->result->samples += (uint64_t)l->run->settings->batch_size;
+    l->result->wait_ns += got - start;
+    l->result->last_loss = loss.loss / loss.weight;
+    progress_step(&l->progress, l->run->trace,
+                  (struct progress_sample){
+                      .step = l->step,
+                      .epoch = (l->step - 1) / l->steps_per_epoch + 1,
+                      .step_ns = clock_ns() - start,
+                      .wait_ns = got - start,
+                      .loss = l->result->last_loss,
+                      .lr = lr,
+                  });
+    return 0;
+}
+
+/* The rest of the current epoch, or less when steps run out or somebody asks to stop. */
+static int train_epoch(struct loop *l, long long epoch)
+{
+    const int64_t start = clock_ns();
+    struct trace *const t = l->run->trace;
+    int rc = 0;
+
+    TRACE_START(t, epoch_start, trace_none(), {"epoch_num", trace_int(epoch)});
+    while (rc == 0 && l->step < epoch * l->steps_per_epoch && l->step < l->total_steps) {
+        if (stop_requested())
+            rc = err(E_STOPPED, "stopped by %s after step %lld", stop_signal_name(), l->step);
+        else
+            rc = train_step(l);
+    }
+    l->result->train_ns += clock_ns() - start;
+    TRY(rc);
+    TRACE_END(t, epoch_stop, trace_none(), {"epoch_num", trace_int(epoch)});
+    return 0;
+}
+
+/* Epochs up to and including the next evaluation: a block of the MLPerf log. */
+static int train_block(struct loop *l, int *done)
+{
+    const struct train_settings *const s = l->run->settings;
+    const long long first = l->step / l->steps_per_epoch + 1;
+    const long long count = eval_block_epochs(&l->evals, first);
+    struct trace *const t = l->run->trace;
+
+    TRACE_START(t, block_start, trace_none(), {"first_epoch_num", trace_int(first)},
+                {"epoch_count", trace_int(count)});
+    for (long long e = first; e < first + count && l->step < l->total_steps; e++) {
+        TRY(train_epoch(l, e));
+        if (s->checkpoint_every && e % s->checkpoint_every == 0)
+            save(l);
+    }
+    *done = l->step >= l->total_steps;
+    if (l->step == (first + count - 1) * l->steps_per_epoch) { /* the last epoch was whole */
+        TRY(evaluate(l, first + count - 1));
+        *done |= s->target > 0 && s->steps == 0 &&
+                 metric_reached(l->run->task->metric, l->result->quality, s->target);
+    }
+    TRACE_END(t, block_stop, trace_none(), {"first_epoch_num", trace_int(first)});
+    return 0;
+}
+
+static enum train_status status_of(const struct loop *l)
+{
+    const struct train_settings *const s = l->run->settings;
+
+    if (s->steps > 0 || s->target <= 0)
+        return TRAIN_STEPS_DONE;
+    return metric_reached(l->run->task->metric, l->result->quality, s->target) ? TRAIN_REACHED
+                                                                               : TRAIN_NOT_REACHED;
+}
+
+static int train_all(struct loop *l)
+{
+    const struct task *const task = l->run->task;
+    struct trace *const t = l->run->trace;
+    int done = l->step >= l->total_steps;
+
+    TRACE_POINT(t, train_samples, trace_int((long long)task->n_train));
+    TRACE_POINT(t, eval_samples, trace_int((long long)task->n_eval));
+    TRY(task->open(task->context, PIPELINE_TRAIN, (int)l->run->settings->batch_size,
+                   (uint64_t)(l->step / l->steps_per_epoch),
+                   (uint64_t)(l->step % l->steps_per_epoch), &l->pipeline));
+    while (!done)
+        TRY(train_block(l, &done));
+    l->result->status = status_of(l);
+    save(l);
+    return 0;
+}
+
+/* ---- before and after ---- */
+
+static int load(struct loop *l)
+{
+    const struct train_run *const run = l->run;
+    struct checkpoint c;
+    int rc;
+
+    TRY(session_initialise(&l->session, run->seed));
+    if (!run->resume && !run->init)
+        return 0;
+    TRY(run->resume ? checkpoint_open(&c, run->dir) : checkpoint_open_file(&c, run->init));
+    if (run->resume &&
+        (c.info.seed != run->seed || strcmp(c.info.options_digest, run->task->name) != 0))
+        rc = err(
+            E_USAGE,
+            "the checkpoint in %s is of %s with seed %llu; resume with the same workload and seed",
+            run->dir, c.info.options_digest, (unsigned long long)c.info.seed);
+    else
+        rc = session_load(&l->session, &c, !run->resume);
+    if (rc == 0 && run->resume) {
+        l->step = l->saved_step = c.info.step;
+        TRACE_POINT(run->trace, checkpoint_loaded, trace_int(l->step));
+    }
+    checkpoint_close(&c);
+    return rc;
+}
+
+static int prepare(struct loop *l)
+{
+    const struct train_run *const run = l->run;
+    const struct train_settings *const s = run->settings;
+
+    l->steps_per_epoch = (long long)(run->task->n_train / (uint64_t)s->batch_size);
+    if (l->steps_per_epoch < 1)
+        l->steps_per_epoch = 1; /* the pipeline pads a data set that is smaller than a batch */
+    l->total_steps = s->steps > 0 ? s->steps : s->epochs * l->steps_per_epoch;
+    l->evals = train_eval_schedule(s);
+    if (s->steps > 0)
+        l->evals.last = 0;
+    TRY(train_schedule(s, l->steps_per_epoch, l->boundaries, &l->schedule));
+    TRY(session_open(&l->session, run->task, s, run->engine));
+    l->metric = metric_new(run->task->metric);
+    TRY(load(l));
+    progress_init(&l->progress, l->total_steps, s->batch_size);
+    return 0;
+}
+
+static int fail(struct loop *l, int rc)
+{
+    struct trace *const t = l->run->trace;
+
+    l->result->error = rc;
+    if (rc == E_STOPPED) {
+        l->result->status = TRAIN_INTERRUPTED;
+        TRACE_POINT(t, stop_requested, trace_string(stop_signal_name()));
+        save(l);
+        return 0;
+    }
+    l->result->status = TRAIN_FAILED;
+    if (rc == E_NUMERIC)
+        TRACE_POINT(t, not_finite, trace_string(err_reason()));
+    return rc;
+}
+
+static void finish(struct loop *l)
+{
+    struct train_result *const r = l->result;
+
+    r->steps = l->step;
+    r->epochs = l->steps_per_epoch ? l->step / l->steps_per_epoch : 0;
+    if (l->pipeline)
+        pipeline_counters(l->pipeline, &r->counters);
+    pipeline_close(l->pipeline);
+    if (l->metric)
+        metric_free(l->metric);
+    session_close(&l->session);
+}
+
+int train_run(const struct train_run *run, struct train_result *result)
+{
+    struct loop l = {.run = run, .result = result, .saved_step = -1};
+    struct trace *const t = run->trace;
+    int64_t start = clock_ns();
+    char reason[1024];
+    int rc;
+
+    *result = (struct train_result){.quality = NAN, .best = NAN, .last_loss = NAN};
+    TRACE_POINT(t, cache_clear, trace_bool(0));
+    TRACE_START(t, init_start, trace_none());
+    run->task->log(run->task->context, t);
+    TRACE_POINT(t, seed, trace_int((long long)run->seed));
+    rc = prepare(&l);
+    TRACE_END(t, init_stop, trace_none());
+    result->init_ns = clock_ns() - start;
+    TRACE_START(t, run_start, trace_none());
+    start = clock_ns();
+    if (rc == 0)
+        rc = train_all(&l);
+    if (rc < 0)
+        rc = fail(&l, rc);
+    TRACE_END(t, run_stop, trace_none(),
+              {"status",
+               trace_string(result->status == TRAIN_REACHED || result->status == TRAIN_STEPS_DONE
+                                ? "success"
+                                : "aborted")},
+              {"epoch_num", trace_int(l.steps_per_epoch ? l.step / l.steps_per_epoch : 0)});
+    result->run_ns = clock_ns() - start;
+    strncpy(reason, err_reason(), sizeof(reason) - 1);
+    reason[sizeof(reason) - 1] = '\0';
+    finish(&l);
+    return rc < 0 ? err(rc, "%s", reason) : rc;
+}

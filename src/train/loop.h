@@ -1,0 +1,47 @@
+/* The training loop, the only one: epochs of steps, evaluations on schedule, checkpoints, and the
+ * reasons to stop. It emits the events of a run in the order that MLPerf asks for and leaves a
+ * result. One thread; loaders have their own. */
+#ifndef STAVE_TRAIN_LOOP_H
+#define STAVE_TRAIN_LOOP_H
+
+#include "trace/trace.h"
+#include "train/session.h"
+
+enum train_status {
+    TRAIN_REACHED,     /* the target was met by an evaluation */
+    TRAIN_STEPS_DONE,  /* the steps asked for were made, or all epochs when there was no target */
+    TRAIN_NOT_REACHED, /* all epochs done, target not met */
+    TRAIN_INTERRUPTED, /* a signal */
+    TRAIN_FAILED,      /* an error; its reason is recorded */
+};
+
+struct train_run {
+    const struct task *task;
+    const struct train_settings *settings;
+    const struct engine *engine;
+    struct trace *trace;
+    const char *dir;  /* the run folder */
+    const char *init; /* a checkpoint to take weights from, or NULL */
+    int resume;       /* go on from the newest checkpoint in dir */
+    uint64_t seed;
+};
+
+struct train_result {
+    enum train_status status;
+    int error;            /* when failed */
+    double quality, best; /* of the last and the best evaluation; NAN when there was none */
+    long long best_epoch, epochs, steps; /* done in all */
+    uint64_t samples;                    /* trained on in this process */
+    int64_t run_ns;                      /* from run_start to run_stop */
+    int64_t init_ns, train_ns, eval_ns, wait_ns,
+        checkpoint_ns; /* parts of it; wait is part of train */
+    uint64_t bad_samples;
+    double last_loss;
+    struct pipeline_counters counters; /* of the training pipeline */
+};
+
+const char *train_status_name(enum train_status s);
+/* Returns 0 when the result stands, whatever its status; negative when it failed (result.error). */
+int train_run(const struct train_run *run, struct train_result *result);
+
+#endif

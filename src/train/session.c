@@ -1,0 +1,256 @@
+#include "train/session.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+static int build_training(struct session *s)
+{
+    const struct optim o = train_optim(s->settings);
+    const struct sum_weight loss =
+        s->task->build(s->task->context, &s->train_graph, s->micro_batch);
+
+    if (s->accumulates) {
+        optim_accumulate(&s->train_graph, loss);
+        optim_apply(&s->apply_graph, &o);
+    } else {
+        optim_step(&s->train_graph, &o, loss);
+    }
+    graph_output(&s->train_graph, "loss", loss.sum);
+    graph_output(&s->train_graph, "weight", loss.weight);
+    TRY(graph_status(&s->train_graph));
+    return s->accumulates ? graph_status(&s->apply_graph) : 0;
+}
+
+static int build_evaluation(struct session *s)
+{
+    const struct sum_weight loss = s->task->build(s->task->context, &s->eval_graph, s->micro_batch);
+
+    graph_output(&s->eval_graph, "loss", loss.sum);
+    graph_output(&s->eval_graph, "weight", loss.weight);
+    return graph_status(&s->eval_graph);
+}
+
+static int make(struct session *s)
+{
+    TRY(build_training(s));
+    store_seal(&s->store);
+    TRY(build_evaluation(s));
+    TRY(bank_init(&s->bank, s->engine, &s->store));
+    TRY(plan_init(&s->train, &s->train_graph, &s->bank, &s->workspace, (struct plan_options){0}));
+    if (s->accumulates)
+        TRY(plan_init(&s->apply, &s->apply_graph, &s->bank, &s->workspace,
+                      (struct plan_options){0}));
+    return plan_init(&s->eval, &s->eval_graph, &s->bank, &s->workspace, (struct plan_options){0});
+}
+
+int session_open(struct session *s, const struct task *task, const struct train_settings *settings,
+                 const struct engine *engine)
+{
+    int rc;
+
+    *s = (struct session){.task = task, .settings = settings, .engine = engine};
+    s->accumulates = settings->accumulate > 1;
+    s->micro_batch = (int)(settings->batch_size / settings->accumulate);
+    store_init(&s->store);
+    graph_init(&s->train_graph, &s->store, GRAPH_TRAIN);
+    graph_init(&s->apply_graph, &s->store, GRAPH_TRAIN);
+    graph_init(&s->eval_graph, &s->store, GRAPH_EVAL);
+    workspace_init(&s->workspace, engine);
+    rc = make(s);
+    if (rc < 0)
+        session_close(s);
+    return rc;
+}
+
+void session_close(struct session *s)
+{
+    plan_release(&s->train);
+    plan_release(&s->apply);
+    plan_release(&s->eval);
+    workspace_release(&s->workspace);
+    bank_release(&s->bank);
+    graph_release(&s->train_graph);
+    graph_release(&s->apply_graph);
+    graph_release(&s->eval_graph);
+    store_release(&s->store);
+}
+
+int session_initialise(struct session *s, uint64_t seed)
+{
+    return bank_fill(&s->bank, 0, seed);
+}
+
+static size_t bytes_per_sample(const struct batch_tensor *t)
+{
+    static const size_t element[] = {
+        [TENSOR_U8] = 1, [TENSOR_I32] = 4, [TENSOR_F32] = 4, [TENSOR_I64] = 8};
+    size_t n = element[t->type];
+
+    for (int i = 1; i < t->n_dims; i++)
+        n *= t->dims[i];
+    return n;
+}
+
+/* Writes part `part` of the batch into the inputs of a plan that have the name of a tensor of the
+ * batch. */
+static int feed(struct plan *p, const struct batch *b, size_t samples, size_t part)
+{
+    for (int i = 0; i < N_BATCH_TENSORS; i++) {
+        const struct batch_tensor *const t = &b->tensor[i];
+        const size_t bytes = bytes_per_sample(t) * samples;
+
+        if (plan_has_input(p, t->name))
+            TRY(plan_write(p, t->name, (const char *)t->data + part * bytes, bytes));
+    }
+    return 0;
+}
+
+static int read_loss(struct plan *p, struct step_result *add_to)
+{
+    float loss, weight;
+
+    TRY(plan_read(p, "loss", &loss, sizeof(loss)));
+    TRY(plan_read(p, "weight", &weight, sizeof(weight)));
+    add_to->loss += loss;
+    add_to->weight += weight;
+    return 0;
+}
+
+/* The plan that updates gets the step's learning rate, and Adam its count. */
+static int feed_rates(struct plan *p, double lr, long long number)
+{
+    const float rate = (float)lr, count = (float)(number + 1);
+
+    TRY(plan_write(p, "lr", &rate, sizeof(rate)));
+    return plan_has_input(p, "step") ? plan_write(p, "step", &count, sizeof(count)) : 0;
+}
+
+/* Runs the plan again, looking at every result: the update guards itself, so the weights are those
+ * of the broken run. */
+static int explain_loss(struct session *s, long long number, double loss)
+{
+    if (plan_run_checked(&s->train, 0) < 0)
+        return err_prefix(
+            E_NUMERIC, "the loss of step %lld is %g; the first result that is not finite: ", number,
+            loss);
+    return err(E_NUMERIC, "the loss of step %lld is %g, and no single step of the plan repeats it",
+               number, loss);
+}
+
+int session_step(struct session *s, const struct batch *b, double lr, long long number,
+                 struct step_result *out)
+{
+    *out = (struct step_result){0};
+    TRY(feed_rates(s->accumulates ? &s->apply : &s->train, lr, number));
+    for (size_t part = 0; part < (size_t)s->settings->accumulate; part++) {
+        TRY(feed(&s->train, b, (size_t)s->micro_batch, part));
+        TRY(plan_run(&s->train, 0));
+        TRY(read_loss(&s->train, out));
+        if (!isfinite(out->loss))
+            return explain_loss(s, number, out->loss);
+    }
+    return s->accumulates ? plan_run(&s->apply, 0) : 0;
+}
+
+int session_evaluate(struct session *s, const struct batch *b, struct metric *m,
+                     struct step_result *out)
+{
+    const struct tensor *const scores = graph_output_find(&s->eval_graph, "scores");
+    const size_t n = (size_t)s->micro_batch, bytes = tensor_bytes(scores);
+    float *const host = xmalloc(bytes);
+    int rc = feed(&s->eval, b, n, 0);
+
+    if (rc == 0)
+        rc = plan_run(&s->eval, 0);
+    if (rc == 0)
+        rc = read_loss(&s->eval, out);
+    if (rc == 0)
+        rc = plan_read(&s->eval, "scores", host, bytes);
+    if (rc == 0)
+        rc = metric_add(m,
+                        (struct metric_array[]){
+                            {"scores", METRIC_F32, n, bytes / sizeof(float) / n, host},
+                            {"labels", METRIC_I32, n, 1, b->tensor[BATCH_LABELS].data},
+                            {"weights", METRIC_F32, n, 1, b->tensor[BATCH_WEIGHTS].data},
+                        },
+                        3);
+    free(host);
+    return rc;
+}
+
+/* The safetensors view of a weight; data is host memory that the caller frees. */
+static struct safetensors_tensor view(const struct weight *w)
+{
+    struct safetensors_tensor t = {
+        .name = w->name,
+        .dtype = SAFETENSORS_F32,
+        .rank = w->shape.rank,
+        .bytes = (size_t)shape_count(w->shape) * dtype_size(w->dtype),
+    };
+
+    ASSERT(w->dtype == DT_F32);
+    for (int i = 0; i < w->shape.rank; i++)
+        t.dims[i] = (size_t)w->shape.dim[i];
+    return t;
+}
+
+int session_save(struct session *s, const char *dir, struct checkpoint_info info)
+{
+    struct safetensors_tensor *const t = xcalloc((size_t)s->store.n, sizeof(*t));
+    size_t n = 0;
+    int rc = 0;
+
+    for (int i = 0; i < s->store.n && rc == 0; i++) {
+        const struct weight *const w = s->store.weights[i];
+        void *host;
+
+        if (w->kind == T_CARRY)
+            continue;
+        t[n] = view(w);
+        t[n].data = host = xmalloc(t[n].bytes);
+        n++;
+        rc = bank_read(&s->bank, 0, w, host);
+    }
+    if (rc == 0)
+        rc = checkpoint_save(dir, t, n, info);
+    for (size_t i = 0; i < n; i++)
+        free((void *)(uintptr_t)t[i].data);
+    free(t);
+    return rc;
+}
+
+/* Moments belong to a parameter: "<parameter>.momentum". */
+static int is_moment(const struct store *s, const struct weight *w)
+{
+    const char *const dot = strrchr(w->name, '.');
+    char owner[512];
+
+    if (w->kind != T_STATE || !dot || (size_t)(dot - w->name) >= sizeof(owner))
+        return 0;
+    memcpy(owner, w->name, (size_t)(dot - w->name));
+    owner[dot - w->name] = '\0';
+    return store_find(s, owner) != NULL;
+}
+
+int session_load(struct session *s, const struct checkpoint *c, int params_only)
+{
+    for (int i = 0; i < s->store.n; i++) {
+        const struct weight *const w = s->store.weights[i];
+        const struct safetensors_tensor want = view(w);
+        void *host;
+        int rc;
+
+        if (w->kind == T_CARRY || (params_only && is_moment(&s->store, w)))
+            continue;
+        host = xmalloc(want.bytes);
+        rc = checkpoint_read(c, &want, host);
+        if (rc == 0)
+            rc = bank_write(&s->bank, 0, w, host);
+        free(host);
+        TRY(rc);
+    }
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* A model on a device, ready to train: the store and its bank, the plans of training and evaluation
+ * that share both and one workspace. Built once, before the clock starts; stepping it allocates
+ * nothing. One thread. */
+#ifndef STAVE_TRAIN_SESSION_H
+#define STAVE_TRAIN_SESSION_H
+
+#include "plan/plan.h"
+#include "train/checkpoint.h"
+#include "train/settings.h"
+#include "train/task.h"
+
+struct session {
+    const struct task *task;
+    const struct train_settings *settings;
+    const struct engine *engine;
+    struct store store;
+    struct graph train_graph, apply_graph, eval_graph;
+    struct bank bank;
+    struct workspace workspace;
+    struct plan train, apply, eval; /* apply only when accumulating */
+    int accumulates;
+    int micro_batch; /* samples in one run of the train plan, and in one of evaluation */
+};
+
+int session_open(struct session *s, const struct task *task, const struct train_settings *settings,
+                 const struct engine *engine);
+void session_close(struct session *s);
+/* Weights from the seed, moments and carry zero. */
+int session_initialise(struct session *s, uint64_t seed);
+
+struct step_result {
+    double loss, weight; /* loss: sum over the batch, weight: what to divide it by */
+};
+/* One optimiser step; number counts from 0. E_NUMERIC when the loss is not finite: the weights are
+ * as before the step, and the reason names the first op whose result was not finite. */
+int session_step(struct session *s, const struct batch *b, double lr, long long number,
+                 struct step_result *out);
+/* Evaluates one batch: adds to the metric, and loss and weight to *out. */
+int session_evaluate(struct session *s, const struct batch *b, struct metric *m,
+                     struct step_result *out);
+
+/* Everything that is saved: parameters and state. */
+int session_save(struct session *s, const char *dir, struct checkpoint_info info);
+/* Reads every weight from an open checkpoint; one that is missing or differs in shape is an error.
+ * params_only: leave the state of the optimiser as it is (starting from somebody's weights). */
+int session_load(struct session *s, const struct checkpoint *c, int params_only);
+
+#endif

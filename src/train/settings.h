@@ -1,0 +1,41 @@
+/* What a person may set of a training run, whatever the model: one structure, one table of options.
+ */
+#ifndef STAVE_TRAIN_SETTINGS_H
+#define STAVE_TRAIN_SETTINGS_H
+
+#include "base/opt.h"
+#include "eval/eval_schedule.h"
+#include "optim/optim.h"
+#include "optim/schedule.h"
+
+struct train_settings {
+    long long batch_size, accumulate;
+    long long epochs, steps;
+    double target;
+    long long eval_every, eval_offset, checkpoint_every;
+    long long seed;
+
+    int optimizer, nesterov, lars_rate;
+    double lr, momentum, weight_decay, lars_eta, epsilon, beta1, beta2, clip_norm;
+    long long lr_batch;
+    int schedule;
+    double warmup_epochs, decay_epochs, end_lr, decay_power, decay_factor;
+    char *decay_at;
+};
+
+extern const struct opt_table train_options;
+
+/* The optimiser of these settings. */
+struct optim train_optim(const struct train_settings *s);
+/* The learning rate's schedule when an epoch has steps_per_epoch steps. boundaries is the caller's
+ * room for the epochs of
+ * --decay-at; E_USAGE when they can not be read or do not rise, or the schedule does not fit the
+ * run. */
+enum { MAX_BOUNDARIES = 16 };
+int train_schedule(const struct train_settings *s, long long steps_per_epoch,
+                   long long boundaries[MAX_BOUNDARIES], struct schedule *out);
+struct eval_schedule train_eval_schedule(const struct train_settings *s);
+/* Settings that contradict each other: E_USAGE. */
+int train_settings_check(const struct train_settings *s);
+
+#endif
