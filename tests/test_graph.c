@@ -52,14 +52,14 @@ static void test_scopes_name_weights_and_nodes(void **state)
     scope_begin(&r.graph, "layer%d", 1);
     scope_begin(&r.graph, "%d", 0);
     x = conv2d(&r.graph, x, "conv1", (struct conv){.out = 5, .k = 3});
-    x = batchnorm(&r.graph, x, "bn1", (struct norm){0});
+    x = batchnorm(&r.graph, x, "conv1", (struct norm){0});
     scope_end(&r.graph);
     scope_end(&r.graph);
     relu(&r.graph, x);
     assert_non_null(store_find(&r.store, "layer1.0.conv1.weight"));
-    assert_non_null(store_find(&r.store, "layer1.0.bn1.running_var"));
+    assert_non_null(store_find(&r.store, "layer1.0.conv1.bn.running_var"));
     assert_string_equal(r.graph.nodes[0]->scope, "layer1.0.conv1");
-    assert_string_equal(r.graph.nodes[1]->scope, "layer1.0.bn1");
+    assert_string_equal(r.graph.nodes[1]->scope, "layer1.0.conv1.bn");
     assert_string_equal(r.graph.nodes[2]->scope, "");
     assert_int_equal(store_param_count(&r.store), 5 * 3 * 3 * 3 + 5 + 5);
     rig_end(&r);

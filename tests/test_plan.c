@@ -15,10 +15,7 @@ enum { BATCH = 4, SIZE = 6, CLASSES = 3 };
 
 static struct tensor *conv_bn(struct graph *g, struct tensor *x, const char *name, struct conv c)
 {
-    scope_begin(g, "%s", name);
-    x = batchnorm(g, conv2d(g, x, "conv", c), "bn", (struct norm){0});
-    scope_end(g);
-    return x;
+    return batchnorm(g, conv2d(g, x, name, c), name, (struct norm){0});
 }
 
 /* One plain and one residual unit, whose skip is computed after the branch it is added to. */
@@ -343,11 +340,11 @@ static void test_checked_run_names_the_first_bad_step(void **state)
     (void)state;
     small_begin(&r, GRAPH_TRAIN, 0);
     assert_int_equal(plan_run_checked(&r.plan, 0), 0);
-    w = rig_get(&r, "branch.conv.weight");
+    w = rig_get(&r, "branch.weight");
     w[7] = NAN;
-    rig_set(&r, "branch.conv.weight", w);
+    rig_set(&r, "branch.weight", w);
     assert_int_equal(plan_run_checked(&r.plan, 0), E_NUMERIC);
-    assert_non_null(strstr(err_reason(), "conv2d in branch.conv: input 1 branch.conv.weight "
+    assert_non_null(strstr(err_reason(), "conv2d in branch: input 1 branch.weight "
                                          "[5,3,3,4] is not finite at element 7"));
     free(w);
     rig_end(&r);
