@@ -171,9 +171,9 @@ static int train_epoch(struct loop *l, long long epoch)
             rc = train_step(l);
     }
     l->result->train_ns += clock_ns() - start;
-    TRY(rc);
-    TRACE_END(t, epoch_stop, trace_none(), {"epoch_num", trace_int(epoch)});
-    return 0;
+    if (rc == 0 && l->step == epoch * l->steps_per_epoch)
+        TRACE_END(t, epoch_stop, trace_none(), {"epoch_num", trace_int(epoch)});
+    return rc;
 }
 
 /* Epochs up to and including the next evaluation: a block of the MLPerf log. */
