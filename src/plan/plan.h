@@ -59,7 +59,7 @@ void plan_profile(struct plan *p); /* from now on time every step */
 
 struct plan_totals {
     double flops, bytes;
-    int forward, backward; /* steps */
+    int forward, backward; /* steps; updates count as backward */
 };
 struct plan_totals plan_totals(const struct plan *p);
 
