@@ -42,7 +42,8 @@ FLAGS += $(CFLAGS_EXTRA)
 SRC := $(wildcard src/*/*.c src/backend/*/*.c)
 SRC := $(filter-out src/cli/main.c $(if $(DNNL),,src/backend/cpu/%),$(SRC))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
-TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+TESTS := $(filter-out $(if $(DNNL),,tests/test_cpu_kernels.c tests/test_cpu_dnnl.c),$(wildcard tests/test_*.c))
+TESTS := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_%,$(wildcard tests/*.c)))
 say = @printf '  %-5s %s\n' $(1) $@
 
@@ -56,7 +57,7 @@ $(BUILD)/libstave.a: $(OBJ) $(BUILD)/sources
 	$(call say,AR)
 	@rm -f $@ && $(AR) rcs $@ $(OBJ)
 
-$(BUILD)/src/backend/cpu/%.o: private FLAGS += -fopenmp
+$(BUILD)/src/backend/cpu/%.o: private FLAGS += -O3 -fopenmp
 $(BUILD)/tests/%.o: private CPPFLAGS += -Itests -DSTAVE_BUILD='"$(BUILD)"'
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC)

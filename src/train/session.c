@@ -43,7 +43,8 @@ static int make(struct session *s)
     if (s->accumulates)
         TRY(plan_init(&s->apply, &s->apply_graph, &s->bank, &s->workspace,
                       (struct plan_options){0}));
-    return plan_init(&s->eval, &s->eval_graph, &s->bank, &s->workspace, (struct plan_options){0});
+    TRY(plan_init(&s->eval, &s->eval_graph, &s->bank, &s->workspace, (struct plan_options){0}));
+    return workspace_ready(&s->workspace);
 }
 
 int session_open(struct session *s, const struct task *task, const struct train_settings *settings,
