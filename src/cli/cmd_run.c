@@ -43,6 +43,7 @@ struct run {
     struct trace trace;
     struct train_result result;
     uint64_t seed;
+    const char *division;
     char *dir;
 };
 
@@ -163,7 +164,8 @@ static void print_result(const struct run *r)
                100 * (double)t->wait_ns / (double)t->train_ns);
     if (t->bad_samples)
         printf("; %llu bad samples", (unsigned long long)t->bad_samples);
-    printf("\nrun folder: %s\n", r->dir);
+    printf("\n%s division under MLPerf ruleset %s; run folder: %s\n", r->division,
+           r->setup.workload->ruleset, r->dir);
 }
 
 static int exit_code(const struct train_result *t)
@@ -175,8 +177,11 @@ static int exit_code(const struct train_result *t)
 /* Everything after the device is open. */
 static int train(struct run *r)
 {
+    struct str rules = STR_INIT;
     int rc, closed;
 
+    r->division = r->setup.workload->rules(&r->setup.settings, &rules);
+    str_release(&rules);
     TRY(check_folder(r));
     TRY(choose_seed(r));
     r->setup.workload->close(&r->task); /* opened without the seed, to check settings and data */
