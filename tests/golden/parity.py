@@ -2,7 +2,7 @@
 """What PyTorch computes on ResNet-50, as a small text file that Stave's tests compare with.
 
 Usage: parity.py [--out resnet50.txt] [--only init,grad,sgd,...]
-Needs torch, torchvision, numpy. About ten minutes on two cores; no network, no stored weights.
+Needs torch, torchvision, numpy. About ten minutes; no network, no stored weights. OMP_NUM_THREADS=1 is faster on a busy machine.
 
 Everything below is part of the fixture's meaning: C (tests/parity_fixture.c) does the same.
 
@@ -46,7 +46,11 @@ rate for k = 0, 1, 2 and the second for k = 3, 4 (values in section "option"):
              w -= lr (p / (1-b1^n)) / (sqrt(q / (1-b2^n)) + eps), n = 1..5
 Each starts from the same weights and runs in training mode. The CHANGE w5 - w0 is recorded.
 
-Truth is the float64 run of PyTorch. err32 and est32 say how far float32 PyTorch was from it.
+Truth is the float64 run of PyTorch. err32 and est32 say how far float32 PyTorch was from it. With SGD the
+batch-norm parameters move by 1e-5 to 1e-6 of their size, so the rounding of the float32 weight alone is
+1e-3 (weights) and 2e-2 (biases) of their change: judge such a tensor by twice err32, not by 1e-3.
+After the first step conv1 and bn1 may be off by a few 1e-3 when one of 131,072 max-pool windows has
+another winner in float32; which run that befalls depends on the order of its sums.
 """
 import argparse
 import os
