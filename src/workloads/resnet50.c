@@ -17,7 +17,7 @@ static const char ruleset_version[] = "4.0.0";
 struct resnet50_settings {
     long long classes, image_size, eval_resize;
     double area_min, area_max, label_smoothing;
-    int flip;
+    int flip, zero_gamma;
     char *pixel_mean, *pixel_std, *org, *platform;
 };
 
@@ -37,6 +37,8 @@ static const struct opt_row rows[] = {
     ROW("flip", OPT_BOOL, flip, .dflt = "yes", .help = "Mirror half of the training images"),
     ROW("label-smoothing", OPT_REAL, label_smoothing, .dflt = "0.1", .min = 0, .max = 0.99, .arg = "X",
         .help = "Share of the target spread over all classes, in training only"),
+    ROW("zero-gamma", OPT_BOOL, zero_gamma, .dflt = "no",
+        .help = "Start the last batch norm of every residual branch at zero, so that each block starts as its shortcut"),
     ROW("pixel-mean", OPT_STRING, pixel_mean, .dflt = "123.68,116.78,103.94", .arg = "R,G,B",
         .help = "Subtracted from pixels of 0 to 255"),
     ROW("pixel-std", OPT_STRING, pixel_std, .dflt = "1,1,1", .arg = "R,G,B", .help = "What they are divided by then"),
@@ -55,8 +57,8 @@ static const char *const imagenet[][2] = {
 };
 
 static const char *const sample[][2] = {
-    {"image-size", "32"}, {"eval-resize", "32"}, {"classes", "10"}, {"target", "0.855"},
-    {"batch-size", "128"}, {"epochs", "4"}, {"eval-every", "2"}, {"area-min", "0.85"},
+    {"image-size", "32"}, {"eval-resize", "32"}, {"classes", "10"}, {"target", "0.863"},
+    {"batch-size", "128"}, {"epochs", "4"}, {"eval-every", "2"}, {"area-min", "0.9"}, {"zero-gamma", "yes"},
     {"optimizer", "lars"}, {"lr", "1.4"}, {"weight-decay", "5e-5"}, {"momentum", "0.9"}, {"end-lr", "1e-4"},
     {"schedule", "polynomial"}, {"decay-power", "2"}, {"warmup-epochs", "0.2"}, {"label-smoothing", "0.1"},
     {"pixel-mean", "73,73,73"}, {"pixel-std", "90,90,90"},
@@ -65,7 +67,7 @@ static const char *const sample[][2] = {
 
 static const struct preset presets[] = {
     {"imagenet", "MLPerf Training closed division, ruleset 4.0.0: 224x224, LARS, top-1 0.759", imagenet},
-    {"sample", "Fashion-MNIST, 10,000 training images of 32x32, top-1 0.855 in four epochs", sample},
+    {"sample", "Fashion-MNIST, 10,000 training images of 32x32, top-1 0.863 in four epochs", sample},
     {NULL, NULL, NULL},
 };
 /* clang-format on */
@@ -101,6 +103,18 @@ static int read_norm(const struct resnet50_settings *own, struct image_norm *out
     return 0;
 }
 
+/* How weights start is the workload's choice, not the model's (Goyal et al. 2017, section 5.1). */
+static void zero_last_gammas(const struct store *s)
+{
+    static const char last[] = ".conv3.bn.weight";
+
+    for (int i = 0; i < s->n; i++) {
+        const size_t n = strlen(s->weights[i]->name);
+        if (n >= sizeof(last) && strcmp(s->weights[i]->name + n - (sizeof(last) - 1), last) == 0)
+            s->weights[i]->init = (struct init){INIT_ZERO, 0};
+    }
+}
+
 static struct sum_weight build(void *context, struct graph *g, int batch)
 {
     const struct resnet50_run *const r = context;
@@ -110,6 +124,8 @@ static struct sum_weight build(void *context, struct graph *g, int batch)
     struct tensor *const weights = graph_input(g, "weights", DT_F32, SHAPE(batch));
     struct tensor *const scores = resnet50(g, image_norm(g, images, r->norm), (int)r->own->classes);
 
+    if (r->own->zero_gamma)
+        zero_last_gammas(g->store);
     if (g->mode == GRAPH_EVAL)
         graph_output(g, "scores", scores);
     return softmax_xent(
