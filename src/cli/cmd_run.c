@@ -123,7 +123,7 @@ static int dry_run(struct run *r)
     const char *division;
     size_t weights, activations;
 
-    division = r->setup.workload->rules(&r->setup.settings, &rules);
+    division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
     command_line_add_json(&r->setup.line, &json);
     TRY(session_open(&session, &r->task, &r->setup.settings.train, &r->engine));
     weights = bank_bytes(&session.bank);
@@ -182,7 +182,7 @@ static int train(struct run *r)
     r->setup.workload->close(&r->task); /* opened without the seed, to check settings and data */
     TRY(r->setup.workload->open(&r->setup.settings, r->seed, &r->task));
     TRY(file_mkdirs(r->dir));
-    TRY(run_folder_write_run(r->dir, &r->setup, &r->engine, r->seed));
+    TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, r->seed));
     TRY(open_trace(r));
     stop_install();
     rc = train_run(&(struct train_run){.task = &r->task,
