@@ -198,6 +198,18 @@ static struct safetensors_tensor view(const struct weight *w)
     return t;
 }
 
+/* A checkpoint that can not be gone on from must not take the place of one that can. */
+static int check_finite(const struct weight *w, const float *x)
+{
+    const int64_t n = shape_count(w->shape);
+
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return err(E_NUMERIC, "%s holds %g at element %lld; the weights are not saved", w->name,
+                       (double)x[i], (long long)i);
+    return 0;
+}
+
 int session_save(struct session *s, const char *dir, struct checkpoint_info info)
 {
     struct safetensors_tensor *const t = xcalloc((size_t)s->store.n, sizeof(*t));
@@ -214,6 +226,8 @@ int session_save(struct session *s, const char *dir, struct checkpoint_info info
         t[n].data = host = xmalloc(t[n].bytes);
         n++;
         rc = bank_read(&s->bank, 0, w, host);
+        if (rc == 0)
+            rc = check_finite(w, host);
     }
     if (rc == 0)
         rc = checkpoint_save(dir, t, n, info);
