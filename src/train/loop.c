@@ -10,6 +10,8 @@
 #include "train/progress.h"
 #include "train/stop.h"
 
+enum { MAX_DIGEST = 128 };
+
 /* The state of one run. Steps and epochs done count from 0; logs speak of epochs from 1. */
 struct loop {
     const struct train_run *run;
@@ -19,7 +21,7 @@ struct loop {
     long long boundaries[MAX_BOUNDARIES];
     struct eval_schedule evals;
     long long steps_per_epoch, total_steps, step;
-    char digest[128];     /* of what a checkpoint's place in the data depends on */
+    char digest[MAX_DIGEST];
     long long saved_step; /* of the newest checkpoint, -1 for none */
     struct pipeline *pipeline;
     struct metric *metric;
@@ -97,7 +99,7 @@ static int evaluate(struct loop *l, long long epoch)
     note_quality(l, epoch, metric_value(l->metric));
     TRACE_POINT(t, eval_accuracy, trace_real(l->result->quality), {"epoch_num", trace_int(epoch)},
                 {"samples_count", trace_int((long long)task->n_eval)},
-                {"eval_loss", trace_real(loss.loss / loss.weight)});
+                {"eval_loss", loss.weight > 0 ? trace_real(loss.loss / loss.weight) : trace_none()});
     TRACE_END(t, eval_stop, trace_none(), {"epoch_num", trace_int(epoch)});
     l->result->eval_ns += clock_ns() - start;
     return 0;
@@ -260,30 +262,71 @@ static int train_all(struct loop *l)
 
 /* ---- before and after ---- */
 
+static long long steps_per_epoch(const struct train_run *run)
+{
+    const long long n = (long long)(run->task->n_train / (uint64_t)run->settings->batch_size);
+
+    return n > 0 ? n : 1; /* the pipeline pads a data set that is smaller than a batch */
+}
+
+/* What a checkpoint's place in the data depends on. */
+static void digest(const struct train_run *run, char *text, size_t n)
+{
+    snprintf(text, n, "%s in batches of %lld from %llu samples", run->task->name,
+             run->settings->batch_size, (unsigned long long)run->task->n_train);
+}
+
+static int check_resumed(const struct train_run *run)
+{
+    const struct checkpoint_info *const is = &run->from.info;
+    char wanted[MAX_DIGEST];
+
+    digest(run, wanted, sizeof(wanted));
+    if (is->seed == run->seed && strcmp(is->options_digest, wanted) == 0)
+        return 0;
+    return err(E_USAGE,
+               "the checkpoint in %s is of %s and seed %llu, this run of %s and seed %llu; resume "
+               "with the same",
+               run->dir, is->options_digest, (unsigned long long)is->seed, wanted,
+               (unsigned long long)run->seed);
+}
+
+int train_open(struct train_run *run)
+{
+    long long boundaries[MAX_BOUNDARIES];
+    struct schedule schedule;
+    int rc = 0;
+
+    TRY(train_schedule(run->settings, steps_per_epoch(run), boundaries, &schedule));
+    if (run->resume)
+        TRY(checkpoint_open(&run->from, run->dir));
+    else if (run->init)
+        TRY(checkpoint_open_file(&run->from, run->init));
+    if (run->resume)
+        rc = check_resumed(run);
+    if (rc < 0)
+        train_close(run);
+    return rc;
+}
+
+void train_close(struct train_run *run)
+{
+    checkpoint_close(&run->from);
+}
+
 static int load(struct loop *l)
 {
     const struct train_run *const run = l->run;
-    struct checkpoint c;
-    int rc;
 
     TRY(session_initialise(&l->session, run->seed));
     if (!run->resume && !run->init)
         return 0;
-    TRY(run->resume ? checkpoint_open(&c, run->dir) : checkpoint_open_file(&c, run->init));
-    if (run->resume && (c.info.seed != run->seed || strcmp(c.info.options_digest, l->digest) != 0))
-        rc = err(E_USAGE,
-                 "the checkpoint in %s is of %s and seed %llu, this run of %s and seed %llu; resume "
-                 "with the same",
-                 run->dir, c.info.options_digest, (unsigned long long)c.info.seed, l->digest,
-                 (unsigned long long)run->seed);
-    else
-        rc = session_load(&l->session, &c, !run->resume);
-    if (rc == 0 && run->resume) {
-        l->step = l->saved_step = c.info.step;
+    TRY(session_load(&l->session, &run->from, !run->resume));
+    if (run->resume) {
+        l->step = l->saved_step = run->from.info.step;
         TRACE_POINT(run->trace, checkpoint_loaded, trace_int(l->step));
     }
-    checkpoint_close(&c);
-    return rc;
+    return 0;
 }
 
 static int prepare(struct loop *l)
@@ -291,15 +334,12 @@ static int prepare(struct loop *l)
     const struct train_run *const run = l->run;
     const struct train_settings *const s = run->settings;
 
-    l->steps_per_epoch = (long long)(run->task->n_train / (uint64_t)s->batch_size);
-    if (l->steps_per_epoch < 1)
-        l->steps_per_epoch = 1; /* the pipeline pads a data set that is smaller than a batch */
+    l->steps_per_epoch = steps_per_epoch(run);
     l->total_steps = s->steps > 0 ? s->steps : s->epochs * l->steps_per_epoch;
     l->evals = train_eval_schedule(s);
     if (s->steps > 0)
         l->evals.last = 0;
-    snprintf(l->digest, sizeof(l->digest), "%s in batches of %lld from %llu samples",
-             run->task->name, s->batch_size, (unsigned long long)run->task->n_train);
+    digest(run, l->digest, sizeof(l->digest));
     TRY(train_schedule(s, l->steps_per_epoch, l->boundaries, &l->schedule));
     TRY(session_open(&l->session, run->task, s, run->engine));
     l->metric = metric_new(run->task->metric);
