@@ -50,14 +50,13 @@ void run_data(const char *dir, const char *split, int n, const enum run_damage *
         jpeg.n = 0;
         make_picture(label, random_name(split) + (uint64_t)i, d == DAMAGE_LARGE ? 64 : 28, &jpeg);
         assert_int_equal(
-            recordio_writer_add(w,
-                                (struct recordio_entry){
-                                    .label = d == DAMAGE_LABEL ? 77 : (float)label,
-                                    .id = (uint64_t)i,
-                                    .payload = jpeg.data,
-                                    .n = d == DAMAGE_EMPTY ? 0
-                                         : d == DAMAGE_CUT ? 60
-                                                           : jpeg.n}),
+            recordio_writer_add(
+                w, (struct recordio_entry){.label = d == DAMAGE_LABEL ? 77 : (float)label,
+                                           .id = (uint64_t)i,
+                                           .payload = jpeg.data,
+                                           .n = d == DAMAGE_EMPTY ? 0
+                                                : d == DAMAGE_CUT ? 60
+                                                                  : jpeg.n}),
             0);
     }
     assert_int_equal(recordio_writer_commit(w, &totals), 0);

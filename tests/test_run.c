@@ -111,8 +111,8 @@ static void settings_and_documents(void **state)
 {
     const char *const dir = *state;
     char *const config = scratch_file(dir, "c.yaml", "batch-size: 16\nlr: 3\nmomentum: 0.5\n");
-    char *const words = xasprintf(NULL_RUN "--config %s -o momentum=0.25 --lr 2 --steps 3 --out %s/r",
-                                  config, dir);
+    char *const words =
+        xasprintf(NULL_RUN "--config %s -o momentum=0.25 --lr 2 --steps 3 --out %s/r", config, dir);
     cJSON *run, *result;
     char *said;
     int pipes[2], left = 0;
@@ -123,11 +123,11 @@ static void settings_and_documents(void **state)
     assert_int_equal(ioctl(pipes[0], FIONREAD, &left), 0);
     assert_int_equal(left, 7);
     run = read_json(dir, "r/run.json");
-    assert_true(option_of(run, "training", "lr") == 2);            /* line over file over preset */
-    assert_true(option_of(run, "training", "momentum") == 0.25);   /* -o over file */
-    assert_true(option_of(run, "training", "batch-size") == 16);   /* file over preset's 128 */
+    assert_true(option_of(run, "training", "lr") == 2);          /* line over file over preset */
+    assert_true(option_of(run, "training", "momentum") == 0.25); /* -o over file */
+    assert_true(option_of(run, "training", "batch-size") == 16); /* file over preset's 128 */
     assert_true(option_of(run, "training", "warmup-epochs") == 0.2); /* preset over default's 0 */
-    assert_true(option_of(run, "training", "beta1") == 0.9);       /* default */
+    assert_true(option_of(run, "training", "beta1") == 0.9);         /* default */
     assert_true(number_of(run, "seed") == 5);
     assert_string_equal(string_of(run, "stave_version"), STAVE_VERSION);
     assert_string_equal(string_of(run, "division"), "open");
@@ -150,10 +150,10 @@ static void settings_and_documents(void **state)
 /* The keys of mlperf.log in order, without those of the submission and the optimiser. */
 static void key_order(const cJSON *log, struct str *out)
 {
-    static const char *const kept[] = {"cache_clear", "init_start",  "init_stop",   "run_start",
-                                       "run_stop",    "train_samples", "eval_samples", "block_start",
-                                       "block_stop",  "epoch_start", "epoch_stop",  "eval_start",
-                                       "eval_stop",   "eval_accuracy"};
+    static const char *const kept[] = {
+        "cache_clear",   "init_start",   "init_stop",   "run_start",    "run_stop",
+        "train_samples", "eval_samples", "block_start", "block_stop",   "epoch_start",
+        "epoch_stop",    "eval_start",   "eval_stop",   "eval_accuracy"};
     const cJSON *line;
 
     cJSON_ArrayForEach(line, log)
@@ -170,19 +170,32 @@ static void key_order(const cJSON *log, struct str *out)
 /* Four epochs, evaluated after 1, 3 and the last. */
 static void log_structure(void **state)
 {
-    static const char *const once[] = {
-        "submission_benchmark", "submission_division", "submission_org", "submission_platform",
-        "submission_status", "seed", "global_batch_size", "opt_name", "train_samples",
-        "eval_samples", "cache_clear", "init_start", "init_stop", "run_start", "run_stop",
-        "gradient_accumulation_steps", "lars_opt_base_learning_rate",
-        "lars_opt_learning_rate_decay_steps"};
+    static const char *const once[] = {"submission_benchmark",
+                                       "submission_division",
+                                       "submission_org",
+                                       "submission_platform",
+                                       "submission_status",
+                                       "seed",
+                                       "global_batch_size",
+                                       "opt_name",
+                                       "train_samples",
+                                       "eval_samples",
+                                       "cache_clear",
+                                       "init_start",
+                                       "init_stop",
+                                       "run_start",
+                                       "run_stop",
+                                       "gradient_accumulation_steps",
+                                       "lars_opt_base_learning_rate",
+                                       "lars_opt_learning_rate_decay_steps"};
     const char *const dir = *state;
     const cJSON *last;
     struct str order = STR_INIT;
     cJSON *log;
 
-    free(program_run(dir, 1, NULL_RUN "--synthetic-samples 20 -b 5 --epochs 4 --eval-every 2 "
-                                      "--eval-offset 1 --checkpoint-every 0 --target 1 --out %s/r",
+    free(program_run(dir, 1,
+                     NULL_RUN "--synthetic-samples 20 -b 5 --epochs 4 --eval-every 2 "
+                              "--eval-offset 1 --checkpoint-every 0 --target 1 --out %s/r",
                      dir));
     log = read_lines(dir, "r/mlperf.log");
     key_order(log, &order);
@@ -197,8 +210,8 @@ static void log_structure(void **state)
             fail_msg("%s stands %d times in mlperf.log", once[i], count_key(log, once[i], NULL));
     assert_int_equal(count_key(log, "step", NULL), 0); /* our own keys stay out */
     count_key(log, "run_stop", &last);
-    assert_string_equal(
-        string_of(cJSON_GetObjectItemCaseSensitive(last, "metadata"), "status"), "aborted");
+    assert_string_equal(string_of(cJSON_GetObjectItemCaseSensitive(last, "metadata"), "status"),
+                        "aborted");
     count_key(log, "eval_samples", &last);
     assert_true(number_of(last, "value") == 20);
     str_release(&order);
@@ -224,7 +237,6 @@ static void dry_run_says_what_the_rules_say(void **state)
     free(said);
     free(folder);
 }
-
 
 /* The imagenet preset with one setting changed, on data of ImageNet's size; the words of the rules
  * go to out. */
@@ -297,9 +309,9 @@ static void invented_data_is_never_closed(void **state)
 /* Whoever reads standard output may stop: the run and its folder do not suffer. */
 static void output_may_be_closed(void **state)
 {
-    char *const line = xasprintf("%s/stave " NULL_RUN
-                                 "-b 8 --steps 2 --json --out %s/r 2>%s/err | head -c 1",
-                                 STAVE_BUILD, (char *)*state, (char *)*state);
+    char *const line =
+        xasprintf("%s/stave " NULL_RUN "-b 8 --steps 2 --json --out %s/r 2>%s/err | head -c 1",
+                  STAVE_BUILD, (char *)*state, (char *)*state);
     FILE *const p = popen(line, "r");
     cJSON *result;
     char *err;

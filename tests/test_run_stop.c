@@ -222,7 +222,8 @@ static void refused_resume_changes_nothing(void **state)
     free(after);
 }
 
-/* No file may grow beyond a megabyte: no checkpoint then, but the run goes on and its logs stand. */
+/* No file may grow beyond a megabyte: no checkpoint then, but the run goes on and its logs stand.
+ */
 static void full_disk_costs_the_checkpoint(void **state)
 {
     const char *const dir = *state;
@@ -253,12 +254,9 @@ static void full_disk_costs_the_checkpoint(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        S(first_signal_stops_and_the_run_goes_on),
-        S(second_signal_ends_at_once),
-        S(stopped_evaluation_is_made_up),
-        S(resumed_run_is_the_same),
-        S(refused_resume_changes_nothing),
-        S(full_disk_costs_the_checkpoint),
+        S(first_signal_stops_and_the_run_goes_on), S(second_signal_ends_at_once),
+        S(stopped_evaluation_is_made_up),          S(resumed_run_is_the_same),
+        S(refused_resume_changes_nothing),         S(full_disk_costs_the_checkpoint),
     };
 
     return cmocka_run_group_tests_name("run_stop", tests, NULL, NULL);

@@ -97,9 +97,10 @@ static int evaluate(struct loop *l, long long epoch)
     pipeline_close(p);
     TRY(rc);
     note_quality(l, epoch, metric_value(l->metric));
-    TRACE_POINT(t, eval_accuracy, trace_real(l->result->quality), {"epoch_num", trace_int(epoch)},
-                {"samples_count", trace_int((long long)task->n_eval)},
-                {"eval_loss", loss.weight > 0 ? trace_real(loss.loss / loss.weight) : trace_none()});
+    TRACE_POINT(
+        t, eval_accuracy, trace_real(l->result->quality), {"epoch_num", trace_int(epoch)},
+        {"samples_count", trace_int((long long)task->n_eval)},
+        {"eval_loss", loss.weight > 0 ? trace_real(loss.loss / loss.weight) : trace_none()});
     TRACE_END(t, eval_stop, trace_none(), {"epoch_num", trace_int(epoch)});
     l->result->eval_ns += clock_ns() - start;
     return 0;
@@ -218,8 +219,8 @@ static int train_block(struct loop *l, int *done)
     return 0;
 }
 
-/* A checkpoint at the end of an epoch may be older than the epoch's evaluation, which was cut short:
- * a resumed run makes it (again). */
+/* A checkpoint at the end of an epoch may be older than the epoch's evaluation, which was cut
+ * short: a resumed run makes it (again). */
 static int evaluate_resumed(struct loop *l, int *done)
 {
     const long long epoch = l->step / l->steps_per_epoch;

@@ -46,7 +46,8 @@ const char *train_status_name(enum train_status s);
  * written: what is refused here leaves the run folder as it was. */
 int train_open(struct train_run *run);
 void train_close(struct train_run *run);
-/* The run itself, after train_open. Returns 0 when the result stands, whatever its status; negative when it failed (result.error). */
+/* The run itself, after train_open. Returns 0 when the result stands, whatever its status; negative
+ * when it failed (result.error). */
 int train_run(const struct train_run *run, struct train_result *result);
 
 #endif
