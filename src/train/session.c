@@ -145,7 +145,8 @@ int session_step(struct session *s, const struct batch *b, double lr, long long 
                  struct step_result *out)
 {
     *out = (struct step_result){0};
-    TRY(feed_rates(s->accumulates ? &s->apply : &s->train, lr, number));
+    if (!s->accumulates)
+        TRY(feed_rates(&s->train, lr, number));
     for (size_t part = 0; part < (size_t)s->settings->accumulate; part++) {
         TRY(feed(&s->train, b, (size_t)s->micro_batch, part));
         TRY(plan_run(&s->train, 0));
@@ -153,7 +154,10 @@ int session_step(struct session *s, const struct batch *b, double lr, long long 
         if (!isfinite(out->loss))
             return explain_loss(s, number, out->loss);
     }
-    return s->accumulates ? plan_run(&s->apply, 0) : 0;
+    if (!s->accumulates)
+        return 0;
+    TRY(feed_rates(&s->apply, lr, number)); /* not earlier: the plans share one workspace */
+    return plan_run(&s->apply, 0);
 }
 
 int session_evaluate(struct session *s, const struct batch *b, struct metric *m,
