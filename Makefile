@@ -93,6 +93,7 @@ tests: $(TESTS) all
 man: $(BUILD)/stave.1
 check: ; ./check
 check-unit: tests ; @tests/run $(BUILD)/tests
+faults: tests ; @tests/faults/run
 check-deps: ; @tools/check-deps
 format: ; @tools/format
 format-check: ; @tools/format --check
@@ -105,10 +106,11 @@ help:
 	@echo '  all (default)  build/stave and its man page     tests       the test programs'
 	@echo '  check-unit     build and run the tests          check       everything; see ./check'
 	@echo '  check-deps     includes and sizes               man         build/stave.1'
+	@echo '  faults         break one thing at a time and demand that the named tests fail'
 	@echo '  format         rewrite by .clang-format         format-check  only look'
 	@echo '  install        to DESTDIR and PREFIX            clean       remove the build folders'
 
 FORCE:
-.PHONY: all tests man check check-unit check-deps format format-check install clean help FORCE
+.PHONY: all tests man check check-unit faults check-deps format format-check install clean help FORCE
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

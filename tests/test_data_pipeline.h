@@ -86,22 +86,22 @@ static const struct batch *next(struct pipeline *p)
     return b;
 }
 
-static const int32_t *labels(const struct batch *b)
+UNUSED_FUNCTION const int32_t *labels(const struct batch *b)
 {
     return b->tensor[BATCH_LABELS].data;
 }
 
-static const float *weights(const struct batch *b)
+UNUSED_FUNCTION const float *weights(const struct batch *b)
 {
     return b->tensor[BATCH_WEIGHTS].data;
 }
 
-static const int64_t *indices(const struct batch *b)
+UNUSED_FUNCTION const int64_t *indices(const struct batch *b)
 {
     return b->tensor[BATCH_INDICES].data;
 }
 
-static const uint8_t *pixels(const struct batch *b, size_t i)
+UNUSED_FUNCTION const uint8_t *pixels(const struct batch *b, size_t i)
 {
     return (const uint8_t *)b->tensor[BATCH_IMAGES].data + i * SIZE * SIZE * 3;
 }

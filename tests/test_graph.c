@@ -101,6 +101,34 @@ static void test_evaluation_binds_to_what_training_made(void **state)
     rig_end(&r);
 }
 
+/* The batch has mean 6 and another variance than the running one; neither moves what is saved. */
+static void test_evaluation_uses_running_statistics(void **state)
+{
+    const float x[] = {3, 9}, mean[] = {1}, var[] = {4};
+    struct tensor *y;
+    float *after, have[2];
+    struct rig r;
+
+    (void)state;
+    rig_begin(&r, "ref", GRAPH_EVAL);
+    y = graph_input(&r.graph, "x", DT_F32, SHAPE(2, 1));
+    graph_output(&r.graph, "y", batchnorm(&r.graph, y, "a", (struct norm){.eps = 1e-9}));
+    assert_int_equal(rig_ready(&r, (struct plan_options){0}), 0);
+    rig_set(&r, "a.bn.running_mean", mean);
+    rig_set(&r, "a.bn.running_var", var);
+    assert_int_equal(plan_write(&r.plan, "x", x, sizeof(x)), 0);
+    rig_run(&r);
+    assert_int_equal(plan_read(&r.plan, "y", have, sizeof(have)), 0);
+    assert_true(fabsf(have[0] - 1) < 1e-6F && fabsf(have[1] - 4) < 1e-6F);
+    after = rig_get(&r, "a.bn.running_mean");
+    assert_true(after[0] == mean[0]);
+    free(after);
+    after = rig_get(&r, "a.bn.running_var");
+    assert_true(after[0] == var[0]);
+    free(after);
+    rig_end(&r);
+}
+
 static void test_a_name_has_one_shape_and_one_kind(void **state)
 {
     struct rig r;
@@ -313,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_first_error_sticks_with_its_scope),
         cmocka_unit_test(test_scopes_name_weights_and_nodes),
         cmocka_unit_test(test_evaluation_binds_to_what_training_made),
+        cmocka_unit_test(test_evaluation_uses_running_statistics),
         cmocka_unit_test(test_a_name_has_one_shape_and_one_kind),
         cmocka_unit_test(test_tied_weight_adds_its_gradients),
         cmocka_unit_test(test_a_tensor_read_twice_by_one_node),

@@ -108,8 +108,7 @@ static void names_are_torchvisions(void **state)
         if (!found)
             fail_msg("%s becomes %s, which torchvision does not have", ours, theirs);
     }
-    assert_false(
-        workload_find("resnet50")->foreign_name("layer1.0.conv1.weight", (char[8]){0}, 8));
+    assert_false(workload_find("resnet50")->foreign_name("layer1.0.conv1.weight", (char[8]){0}, 8));
     rig_end(&r);
     free(all);
 }
@@ -168,8 +167,9 @@ static void every_parameter_has_a_gradient(void **state)
 
     (void)state;
     rig_begin(&r, "null", GRAPH_TRAIN);
-    loss = softmax_xent(&r.graph, build(&r, 2, 64), graph_input(&r.graph, "labels", DT_I32, SHAPE(2)),
-                        graph_input(&r.graph, "weights", DT_F32, SHAPE(2)), (struct loss){0});
+    loss =
+        softmax_xent(&r.graph, build(&r, 2, 64), graph_input(&r.graph, "labels", DT_I32, SHAPE(2)),
+                     graph_input(&r.graph, "weights", DT_F32, SHAPE(2)), (struct loss){0});
     backward(&r.graph, loss.sum);
     assert_int_equal(graph_status(&r.graph), 0);
     for (int i = 0; i < r.store.n; i++) {

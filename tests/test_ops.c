@@ -106,6 +106,8 @@ static void build_gradient(struct case_run *k, const struct node *n)
 
     for (int i = 0; i < MAX_IN; i++)
         want[i] = k->c->diff >> i & 1;
+    if (!n->op->grad)
+        fail_msg("%s has no gradient rule", n->op->name);
     gr.dout[0] = graph_input(g, "coef", DT_F32, k->out[0]->shape);
     g->building_backward = 1;
     n->op->grad(g, &gr);

@@ -13,7 +13,7 @@
 enum { IN = 5, HIDDEN = 7, OUT = 3, BATCH = 8, STEPS = 4, N_PARAMS = 4, MAX_WEIGHT = IN * HIDDEN };
 
 static const char *const names[N_PARAMS] = {"a.weight", "a.bias", "b.weight", "b.bias"};
-static const int counts[N_PARAMS] = {HIDDEN * IN, HIDDEN, OUT * HIDDEN, OUT};
+static const int counts[N_PARAMS] = {HIDDEN * IN, HIDDEN, OUT *HIDDEN, OUT};
 
 struct sample_set {
     float x[BATCH * IN], weights[BATCH];

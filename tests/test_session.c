@@ -84,8 +84,8 @@ static void step(struct opened *o, int times, double lr)
     assert_int_equal(pipeline_next(p, &b), 0);
     repeated = *b;
     for (int i = 0; i < N_BATCH_TENSORS; i++) {
-        static const size_t bytes[] = {[TENSOR_U8] = 1, [TENSOR_I32] = 4, [TENSOR_F32] = 4,
-                                       [TENSOR_I64] = 8};
+        static const size_t bytes[] = {
+            [TENSOR_U8] = 1, [TENSOR_I32] = 4, [TENSOR_F32] = 4, [TENSOR_I64] = 8};
         size_t n = bytes[b->tensor[i].type];
         for (int k = 0; k < b->tensor[i].n_dims; k++)
             n *= b->tensor[i].dims[k];

@@ -43,6 +43,7 @@ struct run {
     struct trace trace;
     struct train_result result;
     uint64_t seed;
+    const char *division;
     char *dir;
 };
 
@@ -163,7 +164,8 @@ static void print_result(const struct run *r)
                100 * (double)t->wait_ns / (double)t->train_ns);
     if (t->bad_samples)
         printf("; %llu bad samples", (unsigned long long)t->bad_samples);
-    printf("\nrun folder: %s\n", r->dir);
+    printf("\n%s division under MLPerf ruleset %s; run folder: %s\n", r->division,
+           r->setup.workload->ruleset, r->dir);
 }
 
 static int exit_code(const struct train_result *t)
@@ -193,8 +195,12 @@ static int finish(struct run *r, int rc)
 
 static int write_and_train(struct run *r, const struct train_run *run)
 {
+    struct str rules = STR_INIT;
+
     TRY(file_mkdirs(r->dir));
     TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, r->seed));
+    r->division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
+    str_release(&rules);
     TRY(open_trace(r));
     stop_install();
     return finish(r, train_run(run, &r->result));

@@ -81,8 +81,9 @@ int run_folder_write_run(const char *dir, const struct setup *s, const struct ta
     add_machine(e, &out);
     str_printf(&out,
                ",\n  \"workload\": \"%s\",\n  \"preset\": \"%s\",\n  \"seed\": %llu,\n  "
-               "\"division\": \"%s\"",
-               s->workload->name, s->preset->name, (unsigned long long)seed, division);
+               "\"ruleset\": \"%s\",\n  \"division\": \"%s\"",
+               s->workload->name, s->preset->name, (unsigned long long)seed, s->workload->ruleset,
+               division);
     str_add(&out, ",\n  \"rules\": ");
     str_add_json(&out, rules.s);
     str_add(&out, ",\n  \"options\": ");

@@ -322,6 +322,26 @@ static int open_run(const struct workload_settings *s, uint64_t seed, struct tas
     return rc;
 }
 
+/* The first 10,000 training images and all test images of Fashion-MNIST. The checksum is over
+ * source pixels and labels, so a package that holds something else is noticed whatever JPEG library
+ * wrote the records. */
+static int prepare_sample(const struct workload_prepare *p, struct prepare_result *out)
+{
+    static const uint64_t content = 0x3606a6c8bc9bc977u;
+
+    TRY(prepare_fashion_mnist(
+        (struct prepare_fashion){
+            .from = p->from, .to = p->to, .n_train = 10000, .progress = p->progress},
+        out));
+    if (!p->from && out->content_checksum != content)
+        return err(
+            E_DATA,
+            "the sample data in %s has content checksum %016llx, expected %016llx: the package "
+            "dataset-fashion-mnist holds something else than the sample target was set for",
+            p->to, (unsigned long long)out->content_checksum, (unsigned long long)content);
+    return 0;
+}
+
 static int prepare(const struct workload_prepare *p, struct prepare_result *out)
 {
     struct prepare_result val = {0};
@@ -329,16 +349,12 @@ static int prepare(const struct workload_prepare *p, struct prepare_result *out)
     int rc;
 
     if (p->sample)
-        return prepare_fashion_mnist(
-            (struct prepare_fashion){
-                .from = p->from, .to = p->to, .n_train = 10000, .progress = p->progress},
-            out);
+        return prepare_sample(p, out);
+    TRY(file_mkdirs(p->to));
     for (int i = 0; i < 2; i++) {
         src = file_join(p->from, i ? "val" : "train");
         dst = file_join(p->to, i ? "val" : "train");
-        rc = file_mkdirs(p->to);
-        if (rc == 0)
-            rc = prepare_folder_to_recordio(src, dst, p->progress, i ? &val : out);
+        rc = prepare_folder_to_recordio(src, dst, p->progress, i ? &val : out);
         free(src);
         free(dst);
         TRY(rc);
@@ -374,6 +390,7 @@ const struct workload workload_resnet50 = {
     .options = &options,
     .settings_bytes = sizeof(struct resnet50_settings),
     .presets = presets,
+    .ruleset = ruleset_version,
     .open = open_run,
     .close = close_run,
     .rules = rules,

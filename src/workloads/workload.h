@@ -37,6 +37,7 @@ struct workload {
     /* Checks the settings, opens the data and fills the task. seed is the run's. */
     int (*open)(const struct workload_settings *s, uint64_t seed, struct task *out);
     void (*close)(struct task *t);
+    const char *ruleset; /* the pinned MLPerf round: "4.0.0" */
     /* Appends, a line each, what the pinned rules say of these settings and of the open task's
      * number of samples. Returns the division, "closed" or "open". */
     const char *(*rules)(const struct workload_settings *s, const struct task *t, struct str *out);
