@@ -85,15 +85,20 @@ static int rig_train(struct rig *r)
                               .log = log_nothing,
                               .n_train = N_GOOD,
                               .n_eval = N_GOOD};
+    struct train_run run = {.task = &task,
+                            .settings = &r->s,
+                            .engine = &r->engine,
+                            .trace = &r->trace,
+                            .dir = r->dir,
+                            .resume = r->resume,
+                            .seed = 11};
+    int rc = train_open(&run);
 
-    return train_run(&(struct train_run){.task = &task,
-                                         .settings = &r->s,
-                                         .engine = &r->engine,
-                                         .trace = &r->trace,
-                                         .dir = r->dir,
-                                         .resume = r->resume,
-                                         .seed = 11},
-                     &r->result);
+    if (rc == 0) {
+        rc = train_run(&run, &r->result);
+        train_close(&run);
+    }
+    return rc;
 }
 
 static void rig_end(struct rig *r)

@@ -124,12 +124,12 @@ static int dry_run(struct run *r)
     const char *division;
     size_t weights, activations;
 
-    division = r->setup.workload->rules(&r->setup.settings, &rules);
-    command_line_add_json(&r->setup.line, &json);
     TRY(session_open(&session, &r->task, &r->setup.settings.train, &r->engine));
     weights = bank_bytes(&session.bank);
     activations = session.workspace.bytes;
     session_close(&session);
+    division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
+    command_line_add_json(&r->setup.line, &json);
     printf("settings: %s\ndivision: %s\n%s", json.s, division, rules.s);
     printf("data: %llu training and %llu evaluation samples\n", (unsigned long long)r->task.n_train,
            (unsigned long long)r->task.n_eval);
@@ -174,31 +174,10 @@ static int exit_code(const struct train_result *t)
                                                                        : EXIT_NOT_REACHED;
 }
 
-/* Everything after the device is open. */
-static int train(struct run *r)
+static int finish(struct run *r, int rc)
 {
-    struct str rules = STR_INIT;
-    int rc, closed;
+    int closed;
 
-    r->division = r->setup.workload->rules(&r->setup.settings, &rules);
-    str_release(&rules);
-    TRY(check_folder(r));
-    TRY(choose_seed(r));
-    r->setup.workload->close(&r->task); /* opened without the seed, to check settings and data */
-    TRY(r->setup.workload->open(&r->setup.settings, r->seed, &r->task));
-    TRY(file_mkdirs(r->dir));
-    TRY(run_folder_write_run(r->dir, &r->setup, &r->engine, r->seed));
-    TRY(open_trace(r));
-    stop_install();
-    rc = train_run(&(struct train_run){.task = &r->task,
-                                       .settings = &r->setup.settings.train,
-                                       .engine = &r->engine,
-                                       .trace = &r->trace,
-                                       .dir = r->dir,
-                                       .init = r->own.init,
-                                       .resume = r->own.resume,
-                                       .seed = r->seed},
-                   &r->result);
     if (rc < 0)
         fprintf(stderr, "stave: %s\n", err_reason());
     closed = trace_close(&r->trace);
@@ -212,6 +191,42 @@ static int train(struct run *r)
     }
     print_result(r);
     return rc < 0 ? command_exit_code(rc) : rc > 0 ? rc : exit_code(&r->result);
+}
+
+static int write_and_train(struct run *r, const struct train_run *run)
+{
+    struct str rules = STR_INIT;
+
+    TRY(file_mkdirs(r->dir));
+    TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, r->seed));
+    r->division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
+    str_release(&rules);
+    TRY(open_trace(r));
+    stop_install();
+    return finish(r, train_run(run, &r->result));
+}
+
+/* Everything after the device is open. */
+static int train(struct run *r)
+{
+    struct train_run run = {.task = &r->task,
+                            .settings = &r->setup.settings.train,
+                            .engine = &r->engine,
+                            .trace = &r->trace,
+                            .init = r->own.init,
+                            .resume = r->own.resume};
+    int rc;
+
+    TRY(check_folder(r));
+    TRY(choose_seed(r));
+    r->setup.workload->close(&r->task); /* opened without the seed, to check settings and data */
+    TRY(r->setup.workload->open(&r->setup.settings, r->seed, &r->task));
+    run.dir = r->dir;
+    run.seed = r->seed;
+    TRY(train_open(&run));
+    rc = write_and_train(r, &run);
+    train_close(&run);
+    return rc;
 }
 
 static int run_task(struct run *r)

@@ -69,11 +69,11 @@ static int write_text(const char *dir, const char *name, const struct str *text)
     return rc;
 }
 
-int run_folder_write_run(const char *dir, const struct setup *s, const struct engine *e,
-                         uint64_t seed)
+int run_folder_write_run(const char *dir, const struct setup *s, const struct task *task,
+                         const struct engine *e, uint64_t seed)
 {
     struct str out = STR_INIT, rules = STR_INIT;
-    const char *const division = s->workload->rules(&s->settings, &rules);
+    const char *const division = s->workload->rules(&s->settings, task, &rules);
     int rc;
 
     str_printf(&out, "{\n  \"stave_version\": \"%s\",\n  \"started_utc\": ", STAVE_VERSION);

@@ -7,8 +7,8 @@
 #include "train/loop.h"
 
 /* Versions, machine, effective options, seed. */
-int run_folder_write_run(const char *dir, const struct setup *s, const struct engine *e,
-                         uint64_t seed);
+int run_folder_write_run(const char *dir, const struct setup *s, const struct task *task,
+                         const struct engine *e, uint64_t seed);
 int run_folder_write_result(const char *dir, const struct setup *s, const struct task *task,
                             const struct train_result *r);
 /* The result as one JSON object; what is not known is absent. */

@@ -39,7 +39,8 @@ int session_step(struct session *s, const struct batch *b, double lr, long long 
 int session_evaluate(struct session *s, const struct batch *b, struct metric *m,
                      struct step_result *out);
 
-/* Everything that is saved: parameters and state. */
+/* Everything that is saved: parameters and state. E_NUMERIC, and nothing is written, when one of
+ * them is not finite. */
 int session_save(struct session *s, const char *dir, struct checkpoint_info info);
 /* Reads every weight from an open checkpoint; one that is missing or differs in shape is an error.
  * params_only: leave the state of the optimiser as it is (starting from somebody's weights). */

@@ -38,9 +38,9 @@ struct workload {
     int (*open)(const struct workload_settings *s, uint64_t seed, struct task *out);
     void (*close)(struct task *t);
     const char *ruleset; /* the pinned MLPerf round: "4.0.0" */
-    /* Appends, a line each, what the pinned rules say of these settings. Returns the division,
-     * "closed" or "open". */
-    const char *(*rules)(const struct workload_settings *s, struct str *out);
+    /* Appends, a line each, what the pinned rules say of these settings and of the open task's
+     * number of samples. Returns the division, "closed" or "open". */
+    const char *(*rules)(const struct workload_settings *s, const struct task *t, struct str *out);
     int (*prepare)(const struct workload_prepare *p, struct prepare_result *out);
     /* The name of a weight in the model people already have, into out; 0 when it has no such
      * weight. */
