@@ -11,7 +11,6 @@ CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 # What is here. A macro's value or "" when its header is not found.
 probe = $(shell printf '\043include <$(1)>\n$(2)\n' | \
 	$(CC) $(CPPFLAGS) -E -P -x c - 2>/dev/null | tail -n 1 | tr -d ' "')
-HAVE_TURBOJPEG := $(call probe,turbojpeg.h,yes)
 HAVE_JPEG := $(call probe,jpeglib.h,JPEG_LIB_VERSION)
 HAVE_PNG := $(call probe,png.h,PNG_LIBPNG_VER_STRING)
 HAVE_CJSON := $(call probe,cjson/cJSON.h,CJSON_VERSION_MAJOR.CJSON_VERSION_MINOR)
@@ -21,7 +20,7 @@ DNNL ?= $(call probe,oneapi/dnnl/dnnl_version.h,DNNL_VERSION_MAJOR.DNNL_VERSION_
 override DNNL := $(filter-out 0,$(DNNL))
 CUDA := $(shell PATH="$$PATH:/usr/local/cuda/bin" nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
 MPI := $(shell command -v mpicc 2>/dev/null)
-MISSING := $(strip $(foreach l,TURBOJPEG JPEG PNG CJSON YAML ZLIB,$(if $(HAVE_$(l)),,$(l))))
+MISSING := $(strip $(foreach l,JPEG PNG CJSON YAML ZLIB,$(if $(HAVE_$(l)),,$(l))))
 NEEDS_LIBS := $(filter-out clean help format format-check check-deps,$(or $(MAKECMDGOALS),all))
 ifneq ($(and $(MISSING),$(NEEDS_LIBS)),)
 $(error headers not found: $(MISSING); tools/setup installs them)
@@ -32,7 +31,7 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wpedantic -Wmissing-prototypes -Wst
 CPPFLAGS += -Isrc -D_GNU_SOURCE -DSTAVE_VERSION='"$(VERSION)"' \
 	-DSTAVE_DNNL='"$(DNNL)"' $(if $(DNNL),-DSTAVE_HAVE_DNNL)
 FLAGS := -std=c17 $(CFLAGS) -fno-math-errno -ffp-contract=off $(WARN)
-LDLIBS += -lturbojpeg -ljpeg -lpng -lcjson -lyaml -lz -lm -lpthread $(if $(DNNL),-ldnnl -fopenmp)
+LDLIBS += -ljpeg -lpng -lcjson -lyaml -lz -lm -lpthread $(if $(DNNL),-ldnnl -fopenmp)
 ifeq ($(SAN),1)
 FLAGS += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 LDFLAGS += -fsanitize=address,undefined
