@@ -43,8 +43,7 @@ static int make(struct session *s)
     if (s->accumulates)
         TRY(plan_init(&s->apply, &s->apply_graph, &s->bank, &s->workspace,
                       (struct plan_options){0}));
-    TRY(plan_init(&s->eval, &s->eval_graph, &s->bank, &s->workspace, (struct plan_options){0}));
-    return workspace_ready(&s->workspace);
+    return plan_init(&s->eval, &s->eval_graph, &s->bank, &s->workspace, (struct plan_options){0});
 }
 
 int session_open(struct session *s, const struct task *task, const struct train_settings *settings,
@@ -81,6 +80,7 @@ void session_close(struct session *s)
 
 int session_initialise(struct session *s, uint64_t seed)
 {
+    TRY(workspace_ready(&s->workspace));
     return bank_fill(&s->bank, 0, seed);
 }
 

@@ -25,7 +25,8 @@ struct session {
 int session_open(struct session *s, const struct task *task, const struct train_settings *settings,
                  const struct engine *engine);
 void session_close(struct session *s);
-/* Weights from the seed, moments and carry zero. */
+/* Allocates the activations (a session that is only looked at does without); weights from the seed,
+ * moments and carry zero. */
 int session_initialise(struct session *s, uint64_t seed);
 
 struct step_result {
