@@ -3,7 +3,7 @@
 # into a folder of its own. DNNL=0 leaves the oneDNN backend out; WERROR=0 lets warnings pass.
 VERSION := 0.1.0
 SAN ?= 0
-WERROR ?= 1
+WERROR ?= $(if $(filter 12,$(shell $(CC) -dumpversion)),1,0)
 PREFIX ?= /usr/local
 BUILD ?= build$(if $(filter 1,$(SAN)),-san)
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
