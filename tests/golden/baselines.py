@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """What a model without learnt features reaches on Fashion-MNIST: the bar for the sample target.
 
-Usage: baselines.py FOLDER   with train-images-idx3-ubyte.gz and its three companions (Debian's
-                             dataset-fashion-mnist puts them in /usr/share/datasets/fashion-mnist)
+Usage: baselines.py FOLDER [linear|frozen]
+FOLDER holds train-images-idx3-ubyte.gz and its three companions; Debian's dataset-fashion-mnist puts
+them in /usr/share/datasets/fashion-mnist.
 Prints what baselines.txt holds. Needs torch, torchvision, numpy; about twenty minutes on one core.
 
 linear     softmax regression on the 28x28 pixels (scaled to mean 0, variance 1 over the training set),
-           200 rounds of full-batch L-BFGS with L2 1e-4 on the weights (convex, so one seed is enough),
+           200 iterations of full-batch L-BFGS with L2 1e-4 on the weights (convex, so one seed is enough),
            and mini-batch SGD (momentum 0.9, batch 256, 30 epochs, rate 0.02 to 0 by cosine),
            whose seeds also choose the order. Trained on all 60,000 images or the first 10,000.
 frozen     softmax regression on the 2048 pooled features of torchvision's resnet50 with its own random
            start weights, in evaluation mode, after batch-norm statistics were set from the first 2,000
            training images in batches of 100 (cumulative average); grey 28x28 copied to three channels,
-           first 10,000 training images; features scaled to mean 0, variance 1. L-BFGS at several L2;
-           the best on the test set is reported, which flatters this baseline.
+           first 10,000 training images; features scaled to mean 0, variance 1. 100 iterations at several L2;
+           the best of them on the test set flatters this baseline. Start weights make the deep features
+           nearly chaotic (similar images get unlike features), hence the low figure.
 Accuracy is over all 10,000 test images at the end of training, never the best epoch.
 """
 import gzip
@@ -89,8 +91,8 @@ def features(model, x):
         return torch.cat([model(x[i:i + 500].expand(-1, 3, -1, -1)) for i in range(0, len(x), 500)])
 
 
-def frozen(x, y, tx, ty, seeds=2):
-    scores = {1e-5: [], 1e-4: [], 1e-3: []}
+def frozen(x, y, tx, ty, seeds=1):
+    scores = {1e-3: [], 1e-2: [], 1e-1: [], 1.0: []}
     for seed in range(seeds):
         torch.manual_seed(seed)
         model = torchvision.models.resnet50()
@@ -106,13 +108,13 @@ def frozen(x, y, tx, ty, seeds=2):
         a, b = features(model, x), features(model, tx)
         mean, std = a.mean(0), a.std(0) + 1e-6
         for l2, list_ in scores.items():
-            list_.append(accuracy(lbfgs((a - mean) / std, y, seed, l2), (b - mean) / std, ty))
+            list_.append(accuracy(lbfgs((a - mean) / std, y, seed, l2, 5), (b - mean) / std, ty))
     for l2, list_ in scores.items():
         show(f"frozen random resnet50, 28x28, 10000 images, L2 {l2:g}", list_)
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     folder = sys.argv[1]
     x, tx = (torch.from_numpy(idx(folder, f"{s}-images-idx3-ubyte.gz").astype(np.float32)) for s in ("train", "t10k"))
@@ -122,8 +124,10 @@ def main():
     print("Fashion-MNIST: what models without learnt features reach on the 10,000 test images.")
     print("How: baselines.py in this folder; torch %s, torchvision %s, float32, CPU." % (
         torch.__version__, torchvision.__version__))
-    linear(x.reshape(len(x), -1), y, tx.reshape(len(tx), -1), ty)
-    frozen(x[:10000, None], y[:10000], tx[:, None], ty)
+    if sys.argv[2:] != ["frozen"]:
+        linear(x.reshape(len(x), -1), y, tx.reshape(len(tx), -1), ty)
+    if sys.argv[2:] != ["linear"]:
+        frozen(x[:10000, None], y[:10000], tx[:, None], ty)
 
 
 if __name__ == "__main__":
