@@ -11,7 +11,6 @@ CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 # What is here. A macro's value or "" when its header is not found.
 probe = $(shell printf '\043include <$(1)>\n$(2)\n' | \
 	$(CC) $(CPPFLAGS) -E -P -x c - 2>/dev/null | tail -n 1 | tr -d ' "')
-HAVE_TURBOJPEG := $(call probe,turbojpeg.h,yes)
 HAVE_JPEG := $(call probe,jpeglib.h,JPEG_LIB_VERSION)
 HAVE_PNG := $(call probe,png.h,PNG_LIBPNG_VER_STRING)
 HAVE_CJSON := $(call probe,cjson/cJSON.h,CJSON_VERSION_MAJOR.CJSON_VERSION_MINOR)
@@ -21,7 +20,7 @@ DNNL ?= $(call probe,oneapi/dnnl/dnnl_version.h,DNNL_VERSION_MAJOR.DNNL_VERSION_
 override DNNL := $(filter-out 0,$(DNNL))
 CUDA := $(shell PATH="$$PATH:/usr/local/cuda/bin" nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
 MPI := $(shell command -v mpicc 2>/dev/null)
-MISSING := $(strip $(foreach l,TURBOJPEG JPEG PNG CJSON YAML ZLIB,$(if $(HAVE_$(l)),,$(l))))
+MISSING := $(strip $(foreach l,JPEG PNG CJSON YAML ZLIB,$(if $(HAVE_$(l)),,$(l))))
 NEEDS_LIBS := $(filter-out clean help format format-check check-deps,$(or $(MAKECMDGOALS),all))
 ifneq ($(and $(MISSING),$(NEEDS_LIBS)),)
 $(error headers not found: $(MISSING); tools/setup installs them)
@@ -32,7 +31,7 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wpedantic -Wmissing-prototypes -Wst
 CPPFLAGS += -Isrc -D_GNU_SOURCE -DSTAVE_VERSION='"$(VERSION)"' \
 	-DSTAVE_DNNL='"$(DNNL)"' $(if $(DNNL),-DSTAVE_HAVE_DNNL)
 FLAGS := -std=c17 $(CFLAGS) -fno-math-errno -ffp-contract=off $(WARN)
-LDLIBS += -lturbojpeg -ljpeg -lpng -lcjson -lyaml -lz -lm -lpthread $(if $(DNNL),-ldnnl -fopenmp)
+LDLIBS += -ljpeg -lpng -lcjson -lyaml -lz -lm -lpthread $(if $(DNNL),-ldnnl -fopenmp)
 ifeq ($(SAN),1)
 FLAGS += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 LDFLAGS += -fsanitize=address,undefined
@@ -42,7 +41,8 @@ FLAGS += $(CFLAGS_EXTRA)
 SRC := $(wildcard src/*/*.c src/backend/*/*.c)
 SRC := $(filter-out src/cli/main.c $(if $(DNNL),,src/backend/cpu/%),$(SRC))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
-TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+TESTS := $(filter-out $(if $(DNNL),,tests/test_cpu_kernels.c tests/test_cpu_dnnl.c),$(wildcard tests/test_*.c))
+TESTS := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_%,$(wildcard tests/*.c)))
 say = @printf '  %-5s %s\n' $(1) $@
 
@@ -56,7 +56,7 @@ $(BUILD)/libstave.a: $(OBJ) $(BUILD)/sources
 	$(call say,AR)
 	@rm -f $@ && $(AR) rcs $@ $(OBJ)
 
-$(BUILD)/src/backend/cpu/%.o: private FLAGS += -fopenmp
+$(BUILD)/src/backend/cpu/%.o: private FLAGS += -O3 -fopenmp
 $(BUILD)/tests/%.o: private CPPFLAGS += -Itests -DSTAVE_BUILD='"$(BUILD)"'
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC)
@@ -92,6 +92,7 @@ tests: $(TESTS) all
 man: $(BUILD)/stave.1
 check: ; ./check
 check-unit: tests ; @tests/run $(BUILD)/tests
+faults: tests ; @tests/faults/run
 check-deps: ; @tools/check-deps
 format: ; @tools/format
 format-check: ; @tools/format --check
@@ -104,10 +105,11 @@ help:
 	@echo '  all (default)  build/stave and its man page     tests       the test programs'
 	@echo '  check-unit     build and run the tests          check       everything; see ./check'
 	@echo '  check-deps     includes and sizes               man         build/stave.1'
+	@echo '  faults         break one thing at a time and demand that the named tests fail'
 	@echo '  format         rewrite by .clang-format         format-check  only look'
 	@echo '  install        to DESTDIR and PREFIX            clean       remove the build folders'
 
 FORCE:
-.PHONY: all tests man check check-unit check-deps format format-check install clean help FORCE
+.PHONY: all tests man check check-unit faults check-deps format format-check install clean help FORCE
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -236,6 +236,45 @@ static struct random_key key_of(const char *name, const char *suffix)
 }
 
 /* Root of the summed squares of the entries' errors, scaled up from count samples to n elements. */
+/* Arrays that several tests need, kept until the process ends: the five optimisers start from the
+ * same 25 million numbers, and drawing them takes longer than the steps. */
+struct kept {
+    struct kept *next;
+    uint64_t key;
+    size_t n;
+    float x[];
+};
+
+/* The array of a key; *fresh says that the caller must fill it. */
+static float *kept_array(struct random_key key, size_t n, int *fresh)
+{
+    static struct kept *all;
+    struct kept *k;
+
+    *fresh = 0;
+    for (k = all; k; k = k->next)
+        if (k->key == key.epoch && k->n == n)
+            return k->x;
+    *fresh = 1;
+    k = xmalloc(sizeof(*k) + n * sizeof(float));
+    k->key = key.epoch;
+    k->n = n;
+    k->next = all;
+    all = k;
+    return k->x;
+}
+
+static const float *projection_of(const struct parity_summary *s)
+{
+    const struct random_key key = key_of(s->name, "#proj");
+    int fresh;
+    float *const z = kept_array(key, s->n, &fresh);
+
+    for (size_t i = 0; fresh && i < s->n; i++)
+        z[i] = (float)random_normal(key, i);
+    return z;
+}
+
 static double entries_error(const struct parity_summary *want, const float *x)
 {
     const struct random_key key = key_of(want->name, "#idx");
@@ -250,14 +289,14 @@ static double entries_error(const struct parity_summary *want, const float *x)
 
 double parity_error(const struct parity_summary *want, const float *x, size_t n)
 {
-    const struct random_key key = key_of(want->name, "#proj");
+    const float *const z = projection_of(want);
     double squares = 0, projection = 0, worst;
 
     if (n != want->n)
         return INFINITY;
     for (size_t i = 0; i < n; i++) {
         squares += (double)x[i] * (double)x[i];
-        projection += (double)x[i] * random_normal(key, i);
+        projection += (double)x[i] * (double)z[i];
     }
     if (!isfinite(squares))
         return INFINITY;
@@ -315,7 +354,7 @@ static void affine_of(const char *name, size_t fan_in, double *scale, double *sh
     }
 }
 
-void parity_weight(const char *name, size_t fan_in, float *dst, size_t n)
+static void draw_weight(const char *name, size_t fan_in, float *dst, size_t n)
 {
     const struct random_key key = key_of(name, "");
     double scale, shift;
@@ -327,6 +366,16 @@ void parity_weight(const char *name, size_t fan_in, float *dst, size_t n)
     else
         for (size_t i = 0; i < n; i++)
             dst[i] = (float)(shift + scale * random_normal(key, i));
+}
+
+void parity_weight(const char *name, size_t fan_in, float *dst, size_t n)
+{
+    int fresh;
+    float *const x = kept_array(key_of(name, ""), n, &fresh);
+
+    if (fresh)
+        draw_weight(name, fan_in, x, n);
+    memcpy(dst, x, n * sizeof(*x));
 }
 
 static struct random_key batch_key(const char *what, int step)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "backend/cpu/conv.h"
@@ -246,13 +247,25 @@ static void test_matmul(void **state)
     cpu_dnnl_close(&lib);
 }
 
+/* With fewer threads than it was prepared for, oneDNN's results would be wrong. */
+static void test_team_is_never_smaller(void **state)
+{
+    struct cpu_dnnl lib;
+
+    (void)state;
+    omp_set_dynamic(1);
+    assert_int_equal(cpu_dnnl_open(&lib, 2), 0);
+    assert_false(omp_get_dynamic());
+    assert_int_equal(omp_get_max_threads(), lib.threads);
+    assert_true(lib.threads <= omp_get_thread_limit());
+    cpu_dnnl_close(&lib);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_conv),
-        TEST(test_conv_groups),
-        TEST(test_conv_refused),
-        TEST(test_matmul),
+        TEST(test_conv),   TEST(test_conv_groups),           TEST(test_conv_refused),
+        TEST(test_matmul), TEST(test_team_is_never_smaller),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

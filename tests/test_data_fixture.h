@@ -164,6 +164,15 @@ UNUSED_FUNCTION void make_png(int width, int height, int color, int depth, int i
     free(list);
 }
 
+UNUSED_FUNCTION double mean_difference(const uint8_t *a, const uint8_t *b, size_t n)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += abs(a[i] - b[i]);
+    return sum / (double)n;
+}
+
 /* A temporary folder; its path is heap. */
 UNUSED_FUNCTION char *temp_dir(void)
 {

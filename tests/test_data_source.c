@@ -309,6 +309,43 @@ static void test_a_record_changed_after_opening_is_refused(void **state)
     remove_dir(dir);
 }
 
+/* Any bytes at all in place of the file: an answer or E_DATA, never more. */
+static void test_random_damage_is_survived(void **state)
+{
+    char *const dir = temp_dir();
+    struct bytes good = {0}, bad = {0};
+    unsigned seed = 5;
+
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        put_record(&good, (uint32_t)(i % 3), 1, "some payload bytes");
+    for (int round = 0; round < 500; round++) {
+        struct source *s;
+        struct sample got = {0};
+
+        bad.n = 0;
+        bytes_add(&bad, good.data, good.n);
+        for (int i = 0; i < 3; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            bad.data[(seed >> 8) % bad.n] = (uint8_t)(seed >> 24);
+        }
+        write_file(dir, "a.rec", bad.data, bad.n);
+        if (open_in(dir, "a.rec", &s) < 0)
+            continue;
+        for (uint64_t i = 0; i < s->n_samples; i++) {
+            const int rc = source_read(s, i, &got);
+
+            assert_true(rc == 0 || rc == E_DATA);
+            assert_true(rc < 0 || got.n <= good.n);
+        }
+        sample_release(&got);
+        source_close(s);
+    }
+    bytes_release(&good);
+    bytes_release(&bad);
+    remove_dir(dir);
+}
+
 /* Three records at 0, 36 and 76 with the given index (NULL: none); the source has them in file
  * order. */
 static int open_with_index(const char *index, int *code)
@@ -508,6 +545,7 @@ int main(void)
         cmocka_unit_test(test_lying_headers_are_refused),
         cmocka_unit_test(test_broken_record_files_are_refused),
         cmocka_unit_test(test_a_record_changed_after_opening_is_refused),
+        cmocka_unit_test(test_random_damage_is_survived),
         cmocka_unit_test(test_index_variants),
         cmocka_unit_test(test_the_index_can_be_rebuilt),
         cmocka_unit_test(test_folder_takes_any_name_in_byte_order),

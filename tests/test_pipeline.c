@@ -1,149 +1,6 @@
-/* The stream of batches: the same for any number of threads, exact in evaluation, unmoved by bad
- * samples. */
-#include "test_data_fixture.h"
-
-#include <malloc.h>
-
+/* The stream of batches: the same for any number of threads, exact in evaluation. */
 #include "base/random.h"
-#include "data/pipeline.h"
-#include "data/prepare.h"
-
-enum { N_GOOD = 23, N_BAD = 4, N_FILES = N_GOOD + N_BAD, SIZE = 32 };
-
-/* A folder of three classes with pictures of several sizes; file k is bad in way k when k < N_BAD.
- */
-static char *mixed_folder(int n_bad)
-{
-    char *const dir = temp_dir();
-    struct bytes jpeg = {0};
-
-    for (int k = 0; k < N_GOOD + n_bad; k++) {
-        const int bad = k < n_bad ? k % 4 : -1;
-        char name[64];
-
-        snprintf(name, sizeof(name), "c%d", k % 3);
-        make_dir(dir, name);
-        snprintf(name, sizeof(name), "c%d/%03d.jpg", k % 3, k);
-        simple_jpeg(40 + k % 7 * 9, 36 + k % 5 * 11, k, &jpeg);
-        if (bad == 0)
-            jpeg.n /= 2;
-        if (bad == 1)
-            jpeg.n = 0;
-        if (bad == 2)
-            memcpy(jpeg.data, "GIF8", 4);
-        if (bad == 3)
-            jpeg.n -= 2;
-        write_file(dir, name, jpeg.data, jpeg.n);
-    }
-    bytes_release(&jpeg);
-    return dir;
-}
-
-static struct source *open_source(const char *path)
-{
-    struct source *s;
-
-    if (source_open(path, &s) < 0)
-        fail_msg("%s", err_reason());
-    return s;
-}
-
-static struct pipeline_config train_config(const struct source *s)
-{
-    return (struct pipeline_config){
-        .source = s,
-        .mode = PIPELINE_TRAIN,
-        .seed = 42,
-        .batch_size = 5,
-        .n_threads = 2,
-        .prefetch = 3,
-        .train = {.size = SIZE, .flip = 1},
-    };
-}
-
-static struct pipeline_config eval_config(const struct source *s)
-{
-    struct pipeline_config f = train_config(s);
-
-    f.mode = PIPELINE_EVAL;
-    f.eval = (struct augment_eval){.resize = 36, .crop = SIZE};
-    return f;
-}
-
-static struct pipeline *open_pipeline(const struct pipeline_config *f)
-{
-    struct pipeline *p;
-
-    if (pipeline_open(f, &p) < 0)
-        fail_msg("%s", err_reason());
-    return p;
-}
-
-static const struct batch *next(struct pipeline *p)
-{
-    const struct batch *b;
-
-    if (pipeline_next(p, &b) < 0)
-        fail_msg("%s", err_reason());
-    return b;
-}
-
-static const int32_t *labels(const struct batch *b)
-{
-    return b->tensor[BATCH_LABELS].data;
-}
-
-static const float *weights(const struct batch *b)
-{
-    return b->tensor[BATCH_WEIGHTS].data;
-}
-
-static const int64_t *indices(const struct batch *b)
-{
-    return b->tensor[BATCH_INDICES].data;
-}
-
-static const uint8_t *pixels(const struct batch *b, size_t i)
-{
-    return (const uint8_t *)b->tensor[BATCH_IMAGES].data + i * SIZE * SIZE * 3;
-}
-
-static uint64_t batch_checksum(uint64_t sum, const struct batch *b)
-{
-    static const size_t width[] = {
-        [TENSOR_U8] = 1, [TENSOR_I32] = 4, [TENSOR_F32] = 4, [TENSOR_I64] = 8};
-    const uint64_t numbers[3] = {b->epoch, b->step, b->n_real};
-
-    sum = checksum_add(sum, numbers, sizeof(numbers));
-    for (size_t t = 0; t < N_BATCH_TENSORS; t++) {
-        size_t n = width[b->tensor[t].type];
-
-        for (int d = 0; d < b->tensor[t].n_dims; d++)
-            n *= b->tensor[t].dims[d];
-        sum = checksum_add(sum, b->tensor[t].data, n);
-    }
-    return sum;
-}
-
-/* All batches and all bad samples, in order. */
-static uint64_t stream_checksum(const struct pipeline_config *f, uint64_t n)
-{
-    struct pipeline *const p = open_pipeline(f);
-    uint64_t sum = CHECKSUM_INIT;
-
-    for (uint64_t i = 0; i < n; i++) {
-        const struct batch *const b = next(p);
-
-        sum = batch_checksum(sum, b);
-        for (const struct bad_sample *bad; (bad = pipeline_bad_next(p));) {
-            sum = checksum_add(sum, bad->location, strlen(bad->location));
-            sum = checksum_add(sum, bad->reason, strlen(bad->reason));
-        }
-        pipeline_done(p, b);
-    }
-    pipeline_close(p);
-    return sum;
-}
+#include "test_data_pipeline.h"
 
 static void test_threads_and_prefetch_do_not_change_the_stream(void **state)
 {
@@ -395,248 +252,6 @@ static void test_each_epoch_is_shuffled_and_augmented_anew(void **state)
     remove_dir(dir);
 }
 
-static int is_bad_file(const struct source *s, uint64_t index)
-{
-    char where[256];
-    int k;
-
-    source_locate(s, index, where, sizeof(where));
-    k = atoi(strrchr(where, '/') + 1);
-    return k < N_BAD;
-}
-
-/* The same stand-ins on every run, never a bad one, each with its own label; all bad ones named. */
-static void test_training_replaces_bad_samples(void **state)
-{
-    char *const dir = mixed_folder(N_BAD);
-    struct source *const s = open_source(dir);
-    struct pipeline_config f = train_config(s);
-    struct pipeline_counters c;
-    struct pipeline *p;
-    int named[N_FILES] = {0};
-
-    (void)state;
-    f.batch_size = N_FILES;
-    p = open_pipeline(&f);
-    for (int epoch = 0; epoch < 3; epoch++) {
-        const struct batch *const b = next(p);
-
-        assert_int_equal(b->n_real, N_FILES);
-        for (size_t i = 0; i < N_FILES; i++) {
-            struct sample sample = {0};
-
-            assert_false(is_bad_file(s, (uint64_t)indices(b)[i]));
-            assert_int_equal(source_read(s, (uint64_t)indices(b)[i], &sample), 0);
-            assert_int_equal(labels(b)[i], sample.label);
-            assert_true(weights(b)[i] == 1.0f);
-            sample_release(&sample);
-        }
-        for (const struct bad_sample *bad; (bad = pipeline_bad_next(p));) {
-            assert_int_equal(bad->epoch, epoch);
-            assert_int_equal(bad->code, E_DATA);
-            assert_true(is_bad_file(s, bad->index));
-            assert_non_null(strstr(bad->location, dir));
-            assert_true(strlen(bad->reason) > 5);
-            named[bad->index]++;
-        }
-        assert_int_equal(pipeline_bad_count(p), (uint64_t)(epoch + 1) * N_BAD);
-        pipeline_done(p, b);
-    }
-    for (uint64_t i = 0; i < N_FILES; i++)
-        assert_int_equal(named[i], is_bad_file(s, i) ? 3 : 0);
-    pipeline_counters(p, &c);
-    assert_true(c.n_replaced >= 3 * N_BAD);
-    pipeline_close(p);
-    source_close(s);
-    remove_dir(dir);
-}
-
-static void test_evaluation_counts_bad_samples_as_wrong(void **state)
-{
-    static const uint8_t black[SIZE * SIZE * 3];
-    char *const dir = mixed_folder(N_BAD);
-    struct source *const s = open_source(dir);
-    struct pipeline_config f = eval_config(s);
-    const struct batch *b;
-    struct pipeline *p;
-
-    (void)state;
-    f.batch_size = N_FILES;
-    p = open_pipeline(&f);
-    b = next(p);
-    assert_int_equal(b->n_real, N_FILES);
-    for (size_t i = 0; i < N_FILES; i++) {
-        assert_int_equal(indices(b)[i], i);
-        assert_true(weights(b)[i] == 1.0f);
-        assert_true((labels(b)[i] == -1) == is_bad_file(s, i));
-        assert_true((memcmp(pixels(b, i), black, sizeof(black)) == 0) == is_bad_file(s, i));
-    }
-    assert_int_equal(pipeline_bad_count(p), N_BAD);
-    pipeline_done(p, b);
-    pipeline_close(p);
-    source_close(s);
-    remove_dir(dir);
-}
-
-/* The good batches in front are delivered; then the first bad sample of the stream, each time. */
-static void test_on_bad_fail_stops_at_the_bad_sample(void **state)
-{
-    static const int threads[] = {1, 7};
-    char *const dir = mixed_folder(0), *const broken = file_join(dir, "c1/007.jpg");
-    struct source *const s = open_source(dir);
-    struct pipeline_config f = train_config(s);
-
-    (void)state;
-    write_file(dir, "c1/004.jpg", "", 0);
-    write_file(dir, "c1/007.jpg", "GIF89a", 6);
-    f.on_bad = ON_BAD_FAIL;
-    f.keep_order = 1;
-    f.batch_size = 4; /* class c0 has 8 files, so batch 2 starts with c1/001, c1/004 */
-    for (size_t i = 0; i < COUNT_OF(threads); i++) {
-        const struct batch *b;
-        struct pipeline *p;
-
-        f.n_threads = threads[i];
-        p = open_pipeline(&f);
-        for (int k = 0; k < 2; k++)
-            pipeline_done(p, next(p));
-        for (int k = 0; k < 2; k++) {
-            assert_int_equal(pipeline_next(p, &b), E_DATA);
-            assert_null(b);
-            assert_reason_has("c1/004.jpg: the file is empty");
-        }
-        pipeline_close(p);
-    }
-    free(broken);
-    source_close(s);
-    remove_dir(dir);
-}
-
-static void test_a_set_of_bad_samples_only_is_an_error(void **state)
-{
-    char *const dir = temp_dir();
-    struct source *s;
-    struct pipeline_config f;
-    struct pipeline *p;
-    const struct batch *b;
-
-    (void)state;
-    make_dir(dir, "a");
-    for (int i = 0; i < 5; i++)
-        write_file(dir, (const char *[]){"a/0", "a/1", "a/2", "a/3", "a/4"}[i], "junk", 4);
-    s = open_source(dir);
-    f = train_config(s);
-    p = open_pipeline(&f);
-    assert_int_equal(pipeline_next(p, &b), E_DATA);
-    assert_reason_has("samples in a row could not be used");
-    pipeline_close(p);
-    source_close(s);
-    remove_dir(dir);
-}
-
-static void test_labels_are_shifted_and_checked(void **state)
-{
-    char *const dir = mixed_folder(0);
-    struct source *const s = open_source(dir);
-    struct pipeline_config f = eval_config(s);
-    const struct batch *b;
-    struct pipeline *p;
-    size_t wrong = 0;
-
-    (void)state;
-    f.batch_size = N_GOOD;
-    f.label_offset = 1;
-    f.n_classes = 3;
-    assert_int_equal(pipeline_open(&f, &p), E_DATA);
-    assert_reason_has("has 3 classes (label offset 1)");
-    f.n_classes = 4;
-    p = open_pipeline(&f);
-    b = next(p);
-    assert_int_equal(labels(b)[0], 1);
-    assert_int_equal(labels(b)[N_GOOD - 1], 3);
-    pipeline_close(p);
-    f.label_offset = -1;
-    p = open_pipeline(&f);
-    b = next(p);
-    for (size_t i = 0; i < N_GOOD; i++)
-        wrong += labels(b)[i] == -1;
-    assert_int_equal(wrong, 8); /* class 0 */
-    assert_int_equal(pipeline_bad_count(p), 8);
-    assert_non_null(strstr(pipeline_bad_next(p)->reason, "label -1 is outside 0..3"));
-    pipeline_close(p);
-    source_close(s);
-    remove_dir(dir);
-}
-
-/* 50 good and 50 truncated pictures for many epochs: the counts repeat, memory does not grow. */
-static void test_bad_samples_leak_nothing(void **state)
-{
-    char *const dir = temp_dir();
-    struct bytes jpeg = {0};
-    struct source *s;
-    struct pipeline_config f;
-    struct pipeline *p;
-    size_t before, warm = 0, last = 0;
-
-    (void)state;
-    make_dir(dir, "a");
-    for (int k = 0; k < 100; k++) {
-        char name[32];
-
-        snprintf(name, sizeof(name), "a/%03d.jpg", k);
-        simple_jpeg(64, 64, k, &jpeg);
-        write_file(dir, name, jpeg.data, k % 2 ? jpeg.n / 2 : jpeg.n);
-    }
-    bytes_release(&jpeg);
-    before = mallinfo2().uordblks;
-    s = open_source(dir);
-    f = train_config(s);
-    f.batch_size = 10;
-    p = open_pipeline(&f);
-    for (uint64_t epoch = 0; epoch < 20; epoch++) {
-        for (int step = 0; step < 10; step++)
-            pipeline_done(p, next(p));
-        assert_int_equal(pipeline_bad_count(p), (epoch + 1) * 50);
-        last = mallinfo2().uordblks;
-        warm = epoch == 3 ? last : warm;
-    }
-    assert_true(last < warm + 1000000); /* a picture in flight holds some 100 kB */
-    pipeline_close(p);
-    source_close(s);
-    last = mallinfo2().uordblks;
-    assert_true(last < before + 65536);
-    remove_dir(dir);
-}
-
-static void test_a_file_that_shrinks_meanwhile_is_survived(void **state)
-{
-    char *const dir = mixed_folder(0), *const out = temp_dir(), *const prefix = file_join(out, "a");
-    char *const rec = file_join(out, "a.rec");
-    struct prepare_result made;
-    struct pipeline_config f;
-    struct pipeline *p;
-    struct source *s;
-
-    (void)state;
-    assert_int_equal(prepare_folder_to_recordio(dir, prefix, (struct prepare_progress){0}, &made),
-                     0);
-    s = open_source(rec);
-    f = train_config(s);
-    p = open_pipeline(&f);
-    pipeline_done(p, next(p));
-    assert_int_equal(truncate(rec, 20000), 0);
-    for (int i = 0; i < 20; i++)
-        pipeline_done(p, next(p));
-    assert_true(pipeline_bad_count(p) > 0);
-    assert_non_null(strstr(pipeline_bad_next(p)->location, "byte offset"));
-    pipeline_close(p);
-    source_close(s);
-    free(rec);
-    free(prefix);
-    remove_dir(dir);
-    remove_dir(out);
-}
-
 static void test_synthetic_batches_are_one_fixed_batch(void **state)
 {
     struct pipeline_config f = {.synthetic = 1,
@@ -683,12 +298,10 @@ static void test_counters_count_every_stage(void **state)
     uint64_t bytes = 0;
 
     (void)state;
-    f.n_batches = 2 * pipeline_steps_per_epoch(&f);
+    f.n_batches = 8 * pipeline_steps_per_epoch(&f);
     p = open_pipeline(&f);
-    for (const struct batch *b; (b = next(p));) {
-        usleep(1000); /* the workers run into the full ring */
+    for (const struct batch *b; (b = next(p));)
         pipeline_done(p, b);
-    }
     pipeline_counters(p, &c);
     for (uint64_t i = 0; i < s->n_samples; i++) {
         struct sample sample = {0};
@@ -698,14 +311,42 @@ static void test_counters_count_every_stage(void **state)
         sample_release(&sample);
     }
     for (enum stage_id i = 0; i < N_STAGES; i++) {
-        assert_int_equal(c.stage[i].samples, 2 * N_GOOD);
+        assert_int_equal(c.stage[i].samples, 8 * N_GOOD);
         assert_true(c.stage[i].busy_ns > 0);
     }
-    assert_int_equal(c.read_bytes, 2 * bytes);
+    assert_int_equal(c.read_bytes, 8 * bytes);
     assert_int_equal(c.batches, f.n_batches);
     assert_int_equal(c.n_replaced, 0);
-    assert_true(c.worker_wait_ns > 0);
-    assert_true(c.consumer_wait_ns > 0);
+    assert_true(c.consumer_wait_ns > 0); /* it did nothing but wait */
+    pipeline_close(p);
+    source_close(s);
+    remove_dir(dir);
+}
+
+/* The ring fills and stays full while the consumer holds back; the counter tells for how long. */
+static void test_workers_count_the_time_they_are_held_up(void **state)
+{
+    char *const dir = mixed_folder(0);
+    struct source *const s = open_source(dir);
+    struct pipeline_config f = eval_config(s);
+    struct pipeline_counters c;
+    struct pipeline *p;
+
+    (void)state;
+    f.n_threads = 1;
+    f.prefetch = 2;
+    p = open_pipeline(&f);
+    do {
+        usleep(1000);
+        pipeline_counters(p, &c);
+    } while (c.stage[STAGE_augment].samples < 2 * f.batch_size);
+    usleep(20000);
+    pipeline_counters(p, &c);
+    assert_int_equal(c.stage[STAGE_augment].samples, 2 * f.batch_size); /* and no further */
+    for (int i = 0; i < 4; i++)
+        pipeline_done(p, next(p));
+    pipeline_counters(p, &c);
+    assert_true(c.worker_wait_ns > 10000000);
     pipeline_close(p);
     source_close(s);
     remove_dir(dir);
@@ -780,15 +421,9 @@ int main(void)
         cmocka_unit_test(test_a_tail_is_padded_black_with_weight_zero),
         cmocka_unit_test(test_training_drops_or_pads_the_tail),
         cmocka_unit_test(test_each_epoch_is_shuffled_and_augmented_anew),
-        cmocka_unit_test(test_training_replaces_bad_samples),
-        cmocka_unit_test(test_evaluation_counts_bad_samples_as_wrong),
-        cmocka_unit_test(test_on_bad_fail_stops_at_the_bad_sample),
-        cmocka_unit_test(test_a_set_of_bad_samples_only_is_an_error),
-        cmocka_unit_test(test_labels_are_shifted_and_checked),
-        cmocka_unit_test(test_bad_samples_leak_nothing),
-        cmocka_unit_test(test_a_file_that_shrinks_meanwhile_is_survived),
         cmocka_unit_test(test_synthetic_batches_are_one_fixed_batch),
         cmocka_unit_test(test_counters_count_every_stage),
+        cmocka_unit_test(test_workers_count_the_time_they_are_held_up),
         cmocka_unit_test(test_closing_early_is_fine),
         cmocka_unit_test(test_nonsense_configurations_are_refused),
         cmocka_unit_test(test_permute_is_a_permutation),

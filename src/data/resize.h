@@ -19,7 +19,7 @@ struct axis {
 struct taps {
     int *start;      /* per output pixel: first source pixel */
     int *count;      /* per output pixel: how many */
-    int32_t *weight; /* widest entries per output pixel, in 1 / 2^22 */
+    int32_t *weight; /* widest entries per output pixel, in 1 / 2^14 */
     int widest, n;
     size_t cap_pixels, cap_weights;
 };

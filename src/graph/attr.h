@@ -53,6 +53,17 @@ struct topk {
     int k;
 };
 
+struct embed {
+    int64_t rows, width;
+    double sd;   /* of the normal that the table starts from; default 1 */
+    int dense;   /* its gradient is a whole table after all */
+    int sharded; /* this rank owns only these rows */
+};
+
+struct exchange {
+    int ranks; /* default 1 */
+};
+
 /* Rates come as an input tensor; these stay fixed for the life of a plan. */
 struct update {
     double momentum, weight_decay;
@@ -81,6 +92,7 @@ union attr {
     struct reals reals;
     struct slice slice;
     struct topk topk;
+    struct exchange exchange;
     struct update update;
     struct fill fill;
 };

@@ -19,6 +19,7 @@ void graph_release(struct graph *g)
     free(g->tensors);
     free(g->outputs);
     free(g->grads);
+    free(g->sparse_grads);
     arena_release(&g->arena);
     *g = (struct graph){0};
 }
@@ -251,6 +252,13 @@ void node_cost(const struct node *n, struct cost *c)
 struct tensor *graph_grad(const struct graph *g, const struct tensor *t)
 {
     return t && t->id < g->n_grads ? g->grads[t->id] : NULL;
+}
+
+void graph_add_sparse_grad(struct graph *g, struct sparse_grad s)
+{
+    g->sparse_grads =
+        xrealloc(g->sparse_grads, (size_t)(g->n_sparse_grads + 1) * sizeof(*g->sparse_grads));
+    g->sparse_grads[g->n_sparse_grads++] = s;
 }
 
 void graph_print(const struct graph *g, struct str *out)

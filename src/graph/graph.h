@@ -21,6 +21,12 @@ struct output {
     struct tensor *tensor;
 };
 
+/* The gradient of one lookup in a table whose weight is sparse: rows[i,:] belongs to table row
+ * indices[i], for i < count; the indices rise, none twice. */
+struct sparse_grad {
+    struct tensor *table, *indices, *rows, *count;
+};
+
 struct scope {
     const struct scope *outer;
     const char *name; /* full, with those around it */
@@ -39,6 +45,11 @@ struct graph {
     struct tensor *
         *grads; /* after backward() of ops/ops.h: by tensor id, NULL where there is none */
     int n_grads;
+    /* After backward(): one entry for each lookup in a table with the attribute sparse, for which
+     * graph_grad() has nothing. A table with several lookups has several entries and its gradient
+     * is their sum; the optimiser applies them one after the other. */
+    struct sparse_grad *sparse_grads;
+    int n_sparse_grads;
     const struct scope *scopes;
     const char *scope; /* the name of the innermost, "" outside all */
     int building_backward;
@@ -86,6 +97,8 @@ void node_take(struct node *n, int i, struct tensor *t);
 
 /* The gradient that ops/backward.c built for t; NULL: t has no influence on the loss. */
 struct tensor *graph_grad(const struct graph *g, const struct tensor *t);
+/* For gradient rules: one more entry of graph->sparse_grads. */
+void graph_add_sparse_grad(struct graph *g, struct sparse_grad s);
 
 /* For passes: puts a node that exists at the end of the order; memory and text with the graph's
  * lifetime. */

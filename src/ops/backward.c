@@ -56,6 +56,27 @@ static void node_backward(struct graph *g, const struct node *n, const char *nee
             add_grad(g, n->in[k], din[k]);
 }
 
+/* A gradient that reads a tensor after a forward node has overwritten it would be wrong in silence.
+ * Only nodes that do nothing but write are meant: batch normalisation's own gradient knows what it
+ * changed. */
+static void refuse_overwritten(struct graph *g, int n_forward)
+{
+    char *const written = xcalloc((size_t)g->n_tensors, 1);
+
+    for (int i = 0; i < n_forward; i++)
+        for (int k = 0; k < g->nodes[i]->n_in; k++)
+            if (g->nodes[i]->op->n_out == 0 && g->nodes[i]->op->writes >> k & 1)
+                written[g->nodes[i]->in[k]->id] = 1;
+    for (int i = n_forward; i < g->n_nodes; i++)
+        for (int k = 0; k < g->nodes[i]->n_in; k++)
+            if (written[g->nodes[i]->in[k]->id])
+                graph_fail(g, E_SHAPE,
+                           "%s is overwritten before %s, in the backward pass, reads it; "
+                           "overwrite it after backward()",
+                           g->nodes[i]->in[k]->name, g->nodes[i]->op->name);
+    free(written);
+}
+
 void backward(struct graph *g, struct tensor *loss)
 {
     const int n_forward = g->n_nodes;
@@ -74,5 +95,6 @@ void backward(struct graph *g, struct tensor *loss)
         node_backward(g, g->nodes[i], needs);
     g->building_backward = 0;
     g->scope = outer;
+    refuse_overwritten(g, n_forward);
     free(needs);
 }

@@ -14,6 +14,7 @@ static int batchnorm_shape(struct node *n)
 
     if (n->in[0]->shape.rank < 2)
         return op_want_rank(n, 0, 2);
+    TRY(op_want_shape(n, 0, DT_F32, n->in[0]->shape));
     for (int i = 1; i < 5; i++)
         TRY(op_want_shape(n, i, DT_F32, per_channel));
     op_out_like(n, 0, 0);

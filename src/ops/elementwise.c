@@ -77,7 +77,7 @@ static int sum_rows_shape(struct node *n)
     if (n->in[0]->shape.rank < 1)
         return op_want_rank(n, 0, 1);
     n->out[0]->shape = SHAPE(channels(n->in[0]));
-    return 0;
+    return op_want_shape(n, 0, DT_F32, n->in[0]->shape);
 }
 
 static void sum_rows_cost(const struct node *n, struct cost *c)

@@ -12,6 +12,8 @@ static int matmul_shape(struct node *n)
 
     TRY(op_want_rank(n, 0, 2));
     TRY(op_want_rank(n, 1, 2));
+    TRY(op_want_shape(n, 0, DT_F32, n->in[0]->shape));
+    TRY(op_want_shape(n, 1, DT_F32, n->in[1]->shape));
     if (a[!m->transpose_a] != b[m->transpose_b])
         return err(E_SHAPE, "%s%s times %s%s: the inner sizes differ",
                    shape_text(n->in[0]->shape, ta), m->transpose_a ? "^T" : "",

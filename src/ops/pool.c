@@ -13,6 +13,7 @@ static int maxpool_shape(struct node *n)
     char text[SHAPE_TEXT];
 
     TRY(op_want_rank(n, 0, 4));
+    TRY(op_want_shape(n, 0, DT_F32, *x));
     if (p->k < 1 || p->k > 15 || p->stride < 1 || p->pad < 0 || 2 * p->pad >= p->k + 1)
         return err(E_SHAPE,
                    "window %d, stride %d, pad %d: wanted a window of 1 to 15, a positive stride "
@@ -71,6 +72,7 @@ const struct op op_maxpool_grad = {OP_HEAD(maxpool_grad), .n_out = 1, .shape = m
 static int avgpool_shape(struct node *n)
 {
     TRY(op_want_rank(n, 0, 4));
+    TRY(op_want_shape(n, 0, DT_F32, n->in[0]->shape));
     n->out[0]->shape = SHAPE(n->in[0]->shape.dim[0], n->in[0]->shape.dim[3]);
     return 0;
 }

@@ -11,6 +11,7 @@ static int rows_shape(const struct node *n)
     const struct shape per_row = SHAPE(n->in[0]->shape.dim[0]);
 
     TRY(op_want_rank(n, 0, 2));
+    TRY(op_want_shape(n, 0, DT_F32, n->in[0]->shape));
     TRY(op_want_shape(n, 1, DT_I32, per_row));
     return op_want_shape(n, 2, DT_F32, per_row);
 }

@@ -100,6 +100,8 @@ const struct op op_clear = {OP_HEAD(clear), .n_out = 0, .shape = any_shape, .cos
 static int global_norm_shape(struct node *n)
 {
     n->out[0]->shape = shape_scalar();
+    for (int i = 0; i < n->n_in; i++)
+        TRY(op_want_shape(n, i, DT_F32, n->in[i]->shape));
     return 0;
 }
 

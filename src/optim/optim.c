@@ -37,45 +37,65 @@ struct pair {
     struct tensor *w, *grad;
 };
 
-static void update_all(struct graph *g, const struct optim *o, const struct pair *pairs, int n,
-                       struct tensor *scale)
+/* The settings of an update for one weight. */
+static struct update update_of(const struct optim *o, const struct weight_attr *a)
 {
-    struct optim_param p = {.lr = scalar_input(g, "lr"), .scale = scale};
+    return (struct update){.momentum = o->momentum,
+                           .weight_decay = o->weight_decay,
+                           .eta = o->eta,
+                           .eps = o->eps,
+                           .beta1 = o->beta1,
+                           .beta2 = o->beta2,
+                           .nesterov = o->nesterov,
+                           .rate_outside = o->rate_outside,
+                           .plain = a->no_decay,
+                           .lr_mult = a->lr_mult > 0 ? a->lr_mult : 1};
+}
 
-    p.step = o->kind == OPTIMISER_adamw ? scalar_input(g, "step") : NULL;
+static void update_dense(struct graph *g, const struct optim *o, const struct pair *pairs, int n,
+                         struct optim_param p)
+{
     for (int i = 0; i < n; i++) {
-        const struct weight_attr *const a = &pairs[i].w->weight->attr;
-
         p.w = pairs[i].w;
         p.grad = pairs[i].grad;
-        p.update = (struct update){.momentum = o->momentum,
-                                   .weight_decay = o->weight_decay,
-                                   .eta = o->eta,
-                                   .eps = o->eps,
-                                   .beta1 = o->beta1,
-                                   .beta2 = o->beta2,
-                                   .nesterov = o->nesterov,
-                                   .rate_outside = o->rate_outside,
-                                   .plain = a->no_decay,
-                                   .lr_mult = a->lr_mult > 0 ? a->lr_mult : 1};
+        p.update = update_of(o, &p.w->weight->attr);
         scope_begin(g, "%s", p.w->name);
         optimisers[o->kind].update(g, &p);
         scope_end(g);
     }
 }
 
+/* Embedding tables, one entry per lookup. Only plain SGD has a sparse form: momentum or decay would
+ * touch every row, and clipping would need the norm of all of them. */
+static void update_sparse(struct graph *g, const struct optim *o, struct optim_param p)
+{
+    for (int i = 0; i < g->n_sparse_grads; i++) {
+        const struct sparse_grad *const s = &g->sparse_grads[i];
+
+        if (o->kind != OPTIMISER_sgd || o->momentum > 0 || o->clip_norm > 0)
+            graph_fail(
+                g, E_UNSUPPORTED,
+                "%s has a sparse gradient; only sgd without momentum and clipping applies one",
+                s->table->name);
+        sparse_sgd_update(g, *s, p.lr, p.scale, update_of(o, &s->table->weight->attr));
+    }
+}
+
 static void apply(struct graph *g, const struct optim *o, const struct pair *pairs, int n,
                   struct sum_weight loss)
 {
-    struct tensor *scale = reciprocal(g, loss.weight, loss.sum);
+    struct optim_param p = {.lr = scalar_input(g, "lr"),
+                            .scale = reciprocal(g, loss.weight, loss.sum)};
 
     if (o->clip_norm > 0) {
         struct tensor **const grads = graph_alloc(g, (size_t)n * sizeof(struct tensor *));
         for (int i = 0; i < n; i++)
             grads[i] = pairs[i].grad;
-        scale = clip_scale(g, scale, global_norm(g, grads, n), o->clip_norm);
+        p.scale = clip_scale(g, p.scale, global_norm(g, grads, n), o->clip_norm);
     }
-    update_all(g, o, pairs, n, scale);
+    p.step = o->kind == OPTIMISER_adamw ? scalar_input(g, "step") : NULL;
+    update_dense(g, o, pairs, n, p);
+    update_sparse(g, o, p);
 }
 
 /* The parameters that have a gradient in this graph, in the store's order. */
@@ -121,6 +141,9 @@ void optim_accumulate(struct graph *g, struct sum_weight loss)
         return;
     pairs = graph_alloc(g, (size_t)g->store->n * sizeof(*pairs));
     n = collect(g, pairs);
+    if (g->n_sparse_grads)
+        graph_fail(g, E_UNSUPPORTED, "%s has a sparse gradient, which can not be accumulated",
+                   g->sparse_grads[0].table->name);
     for (int i = 0; i < n; i++)
         accumulate(g, carried(g, graph_format(g, "%s.grad", pairs[i].w->name), pairs[i].w->shape),
                    pairs[i].grad);

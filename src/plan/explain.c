@@ -4,6 +4,12 @@
 #include "base/str.h"
 #include "plan/plan.h"
 
+/* f forward, b backward, u update: a step that only writes in place. */
+static char phase(const struct node *n)
+{
+    return n->backward ? 'b' : n->op->n_out == 0 ? 'u' : 'f';
+}
+
 struct plan_totals plan_totals(const struct plan *p)
 {
     struct plan_totals t = {0};
@@ -13,10 +19,10 @@ struct plan_totals plan_totals(const struct plan *p)
         node_cost(p->steps[i].node, &c);
         t.flops += c.flops;
         t.bytes += c.bytes;
-        if (p->steps[i].node->backward)
-            t.backward++;
-        else
+        if (phase(p->steps[i].node) == 'f')
             t.forward++;
+        else
+            t.backward++;
     }
     return t;
 }
@@ -59,9 +65,8 @@ static void explain_step(const struct plan *p, int i, struct str *out)
 
     node_cost(n, &c);
     add_shapes(n, &shapes);
-    str_printf(out, "%4d %c %-18s %-26s %-58s %-22s %8s %8s", i, n->backward ? 'b' : 'f',
-               n->op->name, n->scope, shapes.s, s->impl, short_number(c.flops, flops),
-               short_number(c.bytes, bytes));
+    str_printf(out, "%4d %c %-18s %-26s %-58s %-22s %8s %8s", i, phase(n), n->op->name, n->scope,
+               shapes.s, s->impl, short_number(c.flops, flops), short_number(c.bytes, bytes));
     if (p->step_ns && p->runs) {
         const double ns = (double)p->step_ns[i] / (double)p->runs;
         str_printf(out, " %9.3f ms %8.1f GFLOP/s %7.1f GB/s", ns / 1e6, c.flops / ns, c.bytes / ns);

@@ -101,7 +101,7 @@ static void *address(const struct plan *p, int set, const struct tensor *t)
                      : (char *)p->workspace->base + p->memory.offset[t->id];
 }
 
-static int workspace_ready(struct workspace *w)
+int workspace_ready(struct workspace *w)
 {
     return w->base ? 0
                    : w->engine->backend->alloc(w->engine->device,

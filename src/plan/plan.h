@@ -19,6 +19,8 @@ struct workspace {
 };
 void workspace_init(struct workspace *w, const struct engine *e);
 void workspace_release(struct workspace *w);
+/* Allocates it, when all plans are made; the first run does so otherwise. */
+int workspace_ready(struct workspace *w);
 
 struct plan_options {
     unsigned without; /* bit PASS_x: leave that pass out */
@@ -59,7 +61,7 @@ void plan_profile(struct plan *p); /* from now on time every step */
 
 struct plan_totals {
     double flops, bytes;
-    int forward, backward; /* steps */
+    int forward, backward; /* steps; updates count as backward */
 };
 struct plan_totals plan_totals(const struct plan *p);
 

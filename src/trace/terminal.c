@@ -148,14 +148,22 @@ static int show_evaluation(struct terminal *t, const struct trace_event *e)
     return put_line(t);
 }
 
+static int reached(const struct terminal *t)
+{
+    return t->target > 0 && (t->lower_is_better ? t->best <= t->target : t->best >= t->target);
+}
+
 static int show_end(struct terminal *t, const struct trace_event *e)
 {
     const struct trace_value *status = trace_find(e, "status");
     const char *word = status && status->kind == TRACE_STRING ? status->text : "unknown";
+    const int success = strcmp(word, "success") == 0;
 
-    str_add(&t->line, strcmp(word, "success") == 0 ? "target reached after " : "stopped after ");
+    str_add(&t->line, !success     ? "stopped after "
+                      : reached(t) ? "target reached after "
+                                   : "finished after ");
     add_duration(&t->line, (double)(e->elapsed_ns - t->run_start_ns) * 1e-9);
-    if (strcmp(word, "success") != 0)
+    if (!success)
         str_printf(&t->line, " without reaching the target (status %s)", word);
     add_if_known(&t->line, "; best so far %.4f", t->best);
     return put_line(t);

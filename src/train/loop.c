@@ -1,6 +1,7 @@
 #include "train/loop.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,8 @@
 #include "base/err.h"
 #include "train/progress.h"
 #include "train/stop.h"
+
+enum { MAX_DIGEST = 128 };
 
 /* The state of one run. Steps and epochs done count from 0; logs speak of epochs from 1. */
 struct loop {
@@ -18,6 +21,7 @@ struct loop {
     long long boundaries[MAX_BOUNDARIES];
     struct eval_schedule evals;
     long long steps_per_epoch, total_steps, step;
+    char digest[MAX_DIGEST];
     long long saved_step; /* of the newest checkpoint, -1 for none */
     struct pipeline *pipeline;
     struct metric *metric;
@@ -93,17 +97,29 @@ static int evaluate(struct loop *l, long long epoch)
     pipeline_close(p);
     TRY(rc);
     note_quality(l, epoch, metric_value(l->metric));
-    TRACE_POINT(t, eval_accuracy, trace_real(l->result->quality), {"epoch_num", trace_int(epoch)},
-                {"samples_count", trace_int((long long)task->n_eval)},
-                {"eval_loss", trace_real(loss.loss / loss.weight)});
+    TRACE_POINT(
+        t, eval_accuracy, trace_real(l->result->quality), {"epoch_num", trace_int(epoch)},
+        {"samples_count", trace_int((long long)task->n_eval)},
+        {"eval_loss", loss.weight > 0 ? trace_real(loss.loss / loss.weight) : trace_none()});
     TRACE_END(t, eval_stop, trace_none(), {"epoch_num", trace_int(epoch)});
     l->result->eval_ns += clock_ns() - start;
     return 0;
 }
 
+/* After an epoch on the schedule; sets *done when that reached the target. */
+static int evaluate_epoch(struct loop *l, long long epoch, int *done)
+{
+    const struct train_settings *const s = l->run->settings;
+
+    TRY(evaluate(l, epoch));
+    *done |= s->target > 0 && s->steps == 0 &&
+             metric_reached(l->run->task->metric, l->result->quality, s->target);
+    return 0;
+}
+
 /* ---- training ---- */
 
-static void save(struct loop *l)
+static int save(struct loop *l)
 {
     const int64_t start = clock_ns();
     const struct train_run *const run = l->run;
@@ -111,18 +127,23 @@ static void save(struct loop *l)
         .step = l->step,
         .epoch = l->step / l->steps_per_epoch,
         .seed = run->seed,
-        .options_digest = run->task->name,
+        .options_digest = l->digest,
     };
+    int rc;
 
     if (l->saved_step == l->step)
-        return;
-    if (session_save(&l->session, run->dir, info) < 0) {
-        warning("no checkpoint of step %lld: %s; training goes on", l->step, err_reason());
-    } else {
-        l->saved_step = l->step;
-        TRACE_POINT(run->trace, checkpoint_saved, trace_int(l->step));
-    }
+        return 0;
+    rc = session_save(&l->session, run->dir, info);
     l->result->checkpoint_ns += clock_ns() - start;
+    if (rc == E_NUMERIC)
+        return err_prefix(rc, "after step %lld: ", l->step);
+    if (rc < 0) {
+        warning("no checkpoint of step %lld: %s; training goes on", l->step, err_reason());
+        return 0;
+    }
+    l->saved_step = l->step;
+    TRACE_POINT(run->trace, checkpoint_saved, trace_int(l->step));
+    return 0;
 }
 
 static int train_step(struct loop *l)
@@ -171,9 +192,9 @@ static int train_epoch(struct loop *l, long long epoch)
             rc = train_step(l);
     }
     l->result->train_ns += clock_ns() - start;
-    TRY(rc);
-    TRACE_END(t, epoch_stop, trace_none(), {"epoch_num", trace_int(epoch)});
-    return 0;
+    if (rc == 0 && l->step == epoch * l->steps_per_epoch)
+        TRACE_END(t, epoch_stop, trace_none(), {"epoch_num", trace_int(epoch)});
+    return rc;
 }
 
 /* Epochs up to and including the next evaluation: a block of the MLPerf log. */
@@ -189,16 +210,26 @@ static int train_block(struct loop *l, int *done)
     for (long long e = first; e < first + count && l->step < l->total_steps; e++) {
         TRY(train_epoch(l, e));
         if (s->checkpoint_every && e % s->checkpoint_every == 0)
-            save(l);
+            TRY(save(l));
     }
     *done = l->step >= l->total_steps;
-    if (l->step == (first + count - 1) * l->steps_per_epoch) { /* the last epoch was whole */
-        TRY(evaluate(l, first + count - 1));
-        *done |= s->target > 0 && s->steps == 0 &&
-                 metric_reached(l->run->task->metric, l->result->quality, s->target);
-    }
+    if (l->step == (first + count - 1) * l->steps_per_epoch) /* the last epoch was whole */
+        TRY(evaluate_epoch(l, first + count - 1, done));
     TRACE_END(t, block_stop, trace_none(), {"first_epoch_num", trace_int(first)});
     return 0;
+}
+
+/* A checkpoint at the end of an epoch may be older than the epoch's evaluation, which was cut
+ * short: a resumed run makes it (again). */
+static int evaluate_resumed(struct loop *l, int *done)
+{
+    const long long epoch = l->step / l->steps_per_epoch;
+
+    *done = l->step >= l->total_steps;
+    if (!l->run->resume || epoch == 0 || l->step % l->steps_per_epoch ||
+        !eval_is_due(&l->evals, epoch))
+        return 0;
+    return evaluate_epoch(l, epoch, done);
 }
 
 static enum train_status status_of(const struct loop *l)
@@ -215,46 +246,88 @@ static int train_all(struct loop *l)
 {
     const struct task *const task = l->run->task;
     struct trace *const t = l->run->trace;
-    int done = l->step >= l->total_steps;
+    int done;
 
     TRACE_POINT(t, train_samples, trace_int((long long)task->n_train));
     TRACE_POINT(t, eval_samples, trace_int((long long)task->n_eval));
     TRY(task->open(task->context, PIPELINE_TRAIN, (int)l->run->settings->batch_size,
                    (uint64_t)(l->step / l->steps_per_epoch),
                    (uint64_t)(l->step % l->steps_per_epoch), &l->pipeline));
+    TRY(evaluate_resumed(l, &done));
     while (!done)
         TRY(train_block(l, &done));
+    TRY(save(l));
     l->result->status = status_of(l);
-    save(l);
     return 0;
 }
 
 /* ---- before and after ---- */
 
+static long long steps_per_epoch(const struct train_run *run)
+{
+    const long long n = (long long)(run->task->n_train / (uint64_t)run->settings->batch_size);
+
+    return n > 0 ? n : 1; /* the pipeline pads a data set that is smaller than a batch */
+}
+
+/* What a checkpoint's place in the data depends on. */
+static void digest(const struct train_run *run, char *text, size_t n)
+{
+    snprintf(text, n, "%s in batches of %lld from %llu samples", run->task->name,
+             run->settings->batch_size, (unsigned long long)run->task->n_train);
+}
+
+static int check_resumed(const struct train_run *run)
+{
+    const struct checkpoint_info *const is = &run->from.info;
+    char wanted[MAX_DIGEST];
+
+    digest(run, wanted, sizeof(wanted));
+    if (is->seed == run->seed && strcmp(is->options_digest, wanted) == 0)
+        return 0;
+    return err(E_USAGE,
+               "the checkpoint in %s is of %s and seed %llu, this run of %s and seed %llu; resume "
+               "with the same",
+               run->dir, is->options_digest, (unsigned long long)is->seed, wanted,
+               (unsigned long long)run->seed);
+}
+
+int train_open(struct train_run *run)
+{
+    long long boundaries[MAX_BOUNDARIES];
+    struct schedule schedule;
+    int rc = 0;
+
+    TRY(train_schedule(run->settings, steps_per_epoch(run), boundaries, &schedule));
+    if (run->resume)
+        TRY(checkpoint_open(&run->from, run->dir));
+    else if (run->init)
+        TRY(checkpoint_open_file(&run->from, run->init));
+    if (run->resume)
+        rc = check_resumed(run);
+    if (rc < 0)
+        train_close(run);
+    return rc;
+}
+
+void train_close(struct train_run *run)
+{
+    checkpoint_close(&run->from);
+}
+
 static int load(struct loop *l)
 {
     const struct train_run *const run = l->run;
-    struct checkpoint c;
-    int rc;
 
     TRY(session_initialise(&l->session, run->seed));
     if (!run->resume && !run->init)
         return 0;
-    TRY(run->resume ? checkpoint_open(&c, run->dir) : checkpoint_open_file(&c, run->init));
-    if (run->resume &&
-        (c.info.seed != run->seed || strcmp(c.info.options_digest, run->task->name) != 0))
-        rc = err(
-            E_USAGE,
-            "the checkpoint in %s is of %s with seed %llu; resume with the same workload and seed",
-            run->dir, c.info.options_digest, (unsigned long long)c.info.seed);
-    else
-        rc = session_load(&l->session, &c, !run->resume);
-    if (rc == 0 && run->resume) {
-        l->step = l->saved_step = c.info.step;
+    TRY(session_load(&l->session, &run->from, !run->resume));
+    if (run->resume) {
+        l->step = l->saved_step = run->from.info.step;
         TRACE_POINT(run->trace, checkpoint_loaded, trace_int(l->step));
     }
-    checkpoint_close(&c);
-    return rc;
+    return 0;
 }
 
 static int prepare(struct loop *l)
@@ -262,13 +335,12 @@ static int prepare(struct loop *l)
     const struct train_run *const run = l->run;
     const struct train_settings *const s = run->settings;
 
-    l->steps_per_epoch = (long long)(run->task->n_train / (uint64_t)s->batch_size);
-    if (l->steps_per_epoch < 1)
-        l->steps_per_epoch = 1; /* the pipeline pads a data set that is smaller than a batch */
+    l->steps_per_epoch = steps_per_epoch(run);
     l->total_steps = s->steps > 0 ? s->steps : s->epochs * l->steps_per_epoch;
     l->evals = train_eval_schedule(s);
     if (s->steps > 0)
         l->evals.last = 0;
+    digest(run, l->digest, sizeof(l->digest));
     TRY(train_schedule(s, l->steps_per_epoch, l->boundaries, &l->schedule));
     TRY(session_open(&l->session, run->task, s, run->engine));
     l->metric = metric_new(run->task->metric);
@@ -281,13 +353,15 @@ static int fail(struct loop *l, int rc)
 {
     struct trace *const t = l->run->trace;
 
-    l->result->error = rc;
     if (rc == E_STOPPED) {
+        l->result->error = rc;
         l->result->status = TRAIN_INTERRUPTED;
         TRACE_POINT(t, stop_requested, trace_string(stop_signal_name()));
-        save(l);
-        return 0;
+        rc = save(l);
+        if (rc == 0)
+            return 0;
     }
+    l->result->error = rc;
     l->result->status = TRAIN_FAILED;
     if (rc == E_NUMERIC)
         TRACE_POINT(t, not_finite, trace_string(err_reason()));

@@ -24,6 +24,7 @@ struct train_run {
     const char *init; /* a checkpoint to take weights from, or NULL */
     int resume;       /* go on from the newest checkpoint in dir */
     uint64_t seed;
+    struct checkpoint from; /* of init or resume; train_open's */
 };
 
 struct train_result {
@@ -41,7 +42,12 @@ struct train_result {
 };
 
 const char *train_status_name(enum train_status s);
-/* Returns 0 when the result stands, whatever its status; negative when it failed (result.error). */
+/* Checks the settings against the data and opens the checkpoint to start from, before anything is
+ * written: what is refused here leaves the run folder as it was. */
+int train_open(struct train_run *run);
+void train_close(struct train_run *run);
+/* The run itself, after train_open. Returns 0 when the result stands, whatever its status; negative
+ * when it failed (result.error). */
 int train_run(const struct train_run *run, struct train_result *result);
 
 #endif

@@ -80,6 +80,7 @@ void session_close(struct session *s)
 
 int session_initialise(struct session *s, uint64_t seed)
 {
+    TRY(workspace_ready(&s->workspace));
     return bank_fill(&s->bank, 0, seed);
 }
 
@@ -144,7 +145,8 @@ int session_step(struct session *s, const struct batch *b, double lr, long long 
                  struct step_result *out)
 {
     *out = (struct step_result){0};
-    TRY(feed_rates(s->accumulates ? &s->apply : &s->train, lr, number));
+    if (!s->accumulates)
+        TRY(feed_rates(&s->train, lr, number));
     for (size_t part = 0; part < (size_t)s->settings->accumulate; part++) {
         TRY(feed(&s->train, b, (size_t)s->micro_batch, part));
         TRY(plan_run(&s->train, 0));
@@ -152,7 +154,10 @@ int session_step(struct session *s, const struct batch *b, double lr, long long 
         if (!isfinite(out->loss))
             return explain_loss(s, number, out->loss);
     }
-    return s->accumulates ? plan_run(&s->apply, 0) : 0;
+    if (!s->accumulates)
+        return 0;
+    TRY(feed_rates(&s->apply, lr, number)); /* not earlier: the plans share one workspace */
+    return plan_run(&s->apply, 0);
 }
 
 int session_evaluate(struct session *s, const struct batch *b, struct metric *m,
@@ -197,6 +202,18 @@ static struct safetensors_tensor view(const struct weight *w)
     return t;
 }
 
+/* A checkpoint that can not be gone on from must not take the place of one that can. */
+static int check_finite(const struct weight *w, const float *x)
+{
+    const int64_t n = shape_count(w->shape);
+
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return err(E_NUMERIC, "%s holds %g at element %lld; the weights are not saved", w->name,
+                       (double)x[i], (long long)i);
+    return 0;
+}
+
 int session_save(struct session *s, const char *dir, struct checkpoint_info info)
 {
     struct safetensors_tensor *const t = xcalloc((size_t)s->store.n, sizeof(*t));
@@ -213,6 +230,8 @@ int session_save(struct session *s, const char *dir, struct checkpoint_info info
         t[n].data = host = xmalloc(t[n].bytes);
         n++;
         rc = bank_read(&s->bank, 0, w, host);
+        if (rc == 0)
+            rc = check_finite(w, host);
     }
     if (rc == 0)
         rc = checkpoint_save(dir, t, n, info);

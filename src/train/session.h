@@ -25,7 +25,8 @@ struct session {
 int session_open(struct session *s, const struct task *task, const struct train_settings *settings,
                  const struct engine *engine);
 void session_close(struct session *s);
-/* Weights from the seed, moments and carry zero. */
+/* Allocates the activations (a session that is only looked at does without); weights from the seed,
+ * moments and carry zero. */
 int session_initialise(struct session *s, uint64_t seed);
 
 struct step_result {
@@ -39,7 +40,8 @@ int session_step(struct session *s, const struct batch *b, double lr, long long 
 int session_evaluate(struct session *s, const struct batch *b, struct metric *m,
                      struct step_result *out);
 
-/* Everything that is saved: parameters and state. */
+/* Everything that is saved: parameters and state. E_NUMERIC, and nothing is written, when one of
+ * them is not finite. */
 int session_save(struct session *s, const char *dir, struct checkpoint_info info);
 /* Reads every weight from an open checkpoint; one that is missing or differs in shape is an error.
  * params_only: leave the state of the optimiser as it is (starting from somebody's weights). */

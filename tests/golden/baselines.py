@@ -91,7 +91,7 @@ def features(model, x):
         return torch.cat([model(x[i:i + 500].expand(-1, 3, -1, -1)) for i in range(0, len(x), 500)])
 
 
-def frozen(x, y, tx, ty, seeds=1):
+def frozen(x, y, tx, ty, seeds=2):
     scores = {1e-3: [], 1e-2: [], 1e-1: [], 1.0: []}
     for seed in range(seeds):
         torch.manual_seed(seed)

@@ -68,7 +68,7 @@ static struct cpu_matmul_shape product(const struct cpu_conv_gemm *g)
 }
 
 /* Measured on two AVX2 cores, oneDNN 2.6 and 3.2, batches 16 to 128, the layers of ResNet-50 on
- * images of 28, 32 and 224: lab/cpu_conv.c prints the table. Patches that outgrow the cache cost
+ * images of 28, 32 and 224. Patches that outgrow the cache cost
  * more than they save; on three channels the patch matrix is mostly copying. */
 int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction direction)
 {
@@ -85,9 +85,11 @@ int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction d
         return 0;
     if (pixels < 4)
         return 1;
-    if (s->kh * s->kw == 1)
-        return direction == CPU_CONV_BACKWARD_WEIGHTS && pixels <= (g.patch_bytes ? 256 : 64);
-    return direction == CPU_CONV_BACKWARD_WEIGHTS || s->c >= MANY_CHANNELS;
+    if (s->kh * s->kw != 1)
+        return direction == CPU_CONV_BACKWARD_WEIGHTS || s->c >= MANY_CHANNELS;
+    if (s->h % g.shape.stride_h || s->w % g.shape.stride_w)
+        return 1; /* the library's 1x1 kernel declines, its general one takes four times as long */
+    return direction == CPU_CONV_BACKWARD_WEIGHTS && pixels <= (g.patch_bytes ? 256 : 64);
 }
 
 int cpu_conv_gemm_prepare(struct cpu_conv_gemm *g, const struct cpu_dnnl *lib,

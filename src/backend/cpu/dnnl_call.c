@@ -5,10 +5,15 @@
 
 #include "backend/cpu/dnnl_api.h"
 
+/* oneDNN counts on getting the very number of threads that a primitive was made for, and computes
+ * wrongly with fewer: neither OMP_DYNAMIC nor OMP_THREAD_LIMIT may take one away. */
 int cpu_dnnl_open(struct cpu_dnnl *lib, int threads)
 {
     ASSERT(threads >= 1);
+    if (threads > omp_get_thread_limit())
+        threads = omp_get_thread_limit();
     *lib = (struct cpu_dnnl){.threads = threads};
+    omp_set_dynamic(0);
     omp_set_num_threads(threads);
     DNNL_TRY(dnnl_engine_create(&lib->engine, dnnl_cpu, 0));
     DNNL_TRY(dnnl_stream_create(&lib->stream, lib->engine, dnnl_stream_default_flags));

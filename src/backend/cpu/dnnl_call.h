@@ -12,7 +12,7 @@
 struct cpu_dnnl {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    int threads;
+    int threads; /* at most OMP_THREAD_LIMIT */
 };
 
 int cpu_dnnl_open(struct cpu_dnnl *lib, int threads);

@@ -4,8 +4,10 @@
 #include "backend/cpu/native_int.h"
 #include "backend/cpu/parallel.h"
 
-/* One elementwise kernel: EXPR of a[i], b[i] and scalar. */
-#define MAP(name, EXPR)                                                                            \
+/* One elementwise kernel: EXPR of x = a[i], y = b[i] and scalar. LOAD_Y is b[i], or 0 for kernels
+ * without b; it is loaded whether EXPR needs it or not, since a load under a condition is not
+ * vectorised. */
+#define MAP(name, LOAD_Y, EXPR)                                                                    \
     VECTORISED                                                                                     \
     static void name##_range(void *arg, size_t begin, size_t end)                                  \
     {                                                                                              \
@@ -16,7 +18,13 @@
                                                                                                    \
         (void)b;                                                                                   \
         (void)scalar;                                                                              \
-        _Pragma("GCC ivdep") for (size_t i = begin; i < end; i++) dst[i] = (EXPR);                 \
+        _Pragma("GCC ivdep") for (size_t i = begin; i < end; i++)                                  \
+        {                                                                                          \
+            const float x = a[i], y = (LOAD_Y);                                                    \
+                                                                                                   \
+            (void)y;                                                                               \
+            dst[i] = (EXPR);                                                                       \
+        }                                                                                          \
     }                                                                                              \
                                                                                                    \
     void name(int threads, const struct cpu_map *m)                                                \
@@ -24,11 +32,11 @@
         cpu_parallel((struct cpu_split){threads, m->n, MAP_GRAIN}, name##_range, (void *)m);       \
     }
 
-MAP(cpu_relu, a[i] < 0 ? 0 : a[i])
-MAP(cpu_relu_grad, a[i] > 0 ? b[i] : 0)
-MAP(cpu_add, a[i] + b[i])
-MAP(cpu_add_relu, a[i] + b[i] < 0 ? 0 : a[i] + b[i])
-MAP(cpu_scale, scalar *a[i])
+MAP(cpu_relu, 0, x < 0 ? 0 : x)
+MAP(cpu_relu_grad, b[i], x > 0 ? y : 0)
+MAP(cpu_add, b[i], x + y)
+MAP(cpu_add_relu, b[i], x + y < 0 ? 0 : x + y)
+MAP(cpu_scale, 0, scalar *x)
 
 VECTORISED
 static void bias_rows(void *arg, size_t begin, size_t end)

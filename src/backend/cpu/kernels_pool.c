@@ -10,44 +10,70 @@ size_t cpu_pool_out(size_t in, const struct cpu_pool_shape *s)
     return (in + 2 * s->pad - s->k) / s->stride + 1;
 }
 
-INLINE void take_first(const float *restrict x, float *restrict y, uint8_t *restrict index,
-                       uint8_t tap, size_t c)
-{
-    memcpy(y, x, c * sizeof(float));
-    memset(index, tap, c);
-}
+/* The running maximum of a few channels: places are as wide as values, so that one comparison
+ * selects both. */
+enum { CHANNELS = 64 };
+struct best {
+    float value[CHANNELS];
+    int32_t place[CHANNELS];
+};
 
-/* NaN wins and stays. */
-INLINE void take_greater(const float *restrict x, float *restrict y, uint8_t *restrict index,
-                         uint8_t tap, size_t c)
+INLINE void take_first(struct best *b, const float *restrict x, int32_t tap, size_t c)
 {
     for (size_t j = 0; j < c; j++) {
-        const int wins = x[j] > y[j] || x[j] != x[j];
-
-        index[j] = wins ? tap : index[j];
-        y[j] = wins ? x[j] : y[j];
+        b->value[j] = x[j];
+        b->place[j] = tap;
     }
 }
 
-/* The window of output pixel (oy, ox) of one image. */
-INLINE void max_window(const struct cpu_pool_shape *s, const float *image, size_t oy, size_t ox,
-                       float *y, uint8_t *index)
+/* NaN wins and stays. */
+INLINE void take_greater(struct best *b, const float *restrict x, int32_t tap, size_t c)
+{
+    for (size_t j = 0; j < c; j++) {
+        const float v = x[j], best = b->value[j];
+        const int wins = !(v <= best) & (best == best);
+
+        b->value[j] = wins ? v : best;
+        b->place[j] = wins ? tap : b->place[j];
+    }
+}
+
+/* The c channels from at[2] on of output pixel (at[0], at[1]). */
+INLINE void max_window(const struct cpu_pool_shape *s, const float *image, const size_t at[3],
+                       struct best *b, size_t c)
 {
     int first = 1;
 
     for (size_t ky = 0; ky < s->k; ky++)
         for (size_t kx = 0; kx < s->k; kx++) {
-            const size_t iy = oy * s->stride + ky - s->pad, ix = ox * s->stride + kx - s->pad;
-            const float *x = image + (iy * s->w + ix) * s->c;
+            const size_t iy = at[0] * s->stride + ky - s->pad, ix = at[1] * s->stride + kx - s->pad;
+            const float *const x = image + (iy * s->w + ix) * s->c + at[2];
 
             if (iy >= s->h || ix >= s->w) /* also below zero, by wrapping */
                 continue;
             if (first)
-                take_first(x, y, index, (uint8_t)(ky * s->k + kx), s->c);
+                take_first(b, x, (int32_t)(ky * s->k + kx), c);
             else
-                take_greater(x, y, index, (uint8_t)(ky * s->k + kx), s->c);
+                take_greater(b, x, (int32_t)(ky * s->k + kx), c);
             first = 0;
         }
+}
+
+INLINE void max_pixel(const struct cpu_pool_shape *s, const float *image, const size_t at[2],
+                      float *restrict y, uint8_t *restrict index)
+{
+    for (size_t from = 0; from < s->c; from += CHANNELS) {
+        const size_t c = s->c - from < CHANNELS ? s->c - from : CHANNELS;
+        struct best b;
+
+        if (c == CHANNELS) /* the constant count keeps the loops without a tail */
+            max_window(s, image, (const size_t[]){at[0], at[1], from}, &b, CHANNELS);
+        else
+            max_window(s, image, (const size_t[]){at[0], at[1], from}, &b, c);
+        memcpy(y + from, b.value, c * sizeof(float));
+        for (size_t j = 0; j < c; j++)
+            index[from + j] = (uint8_t)b.place[j];
+    }
 }
 
 /* Rows of output pixels, over all images. */
@@ -60,8 +86,8 @@ static void max_rows(void *arg, size_t begin, size_t end)
 
     for (size_t row = begin; row < end; row++)
         for (size_t ox = 0; ox < ow; ox++)
-            max_window(s, a->x + row / oh * s->h * s->w * s->c, row % oh, ox,
-                       a->y + (row * ow + ox) * s->c, a->index + (row * ow + ox) * s->c);
+            max_pixel(s, a->x + row / oh * s->h * s->w * s->c, (const size_t[]){row % oh, ox},
+                      a->y + (row * ow + ox) * s->c, a->index + (row * ow + ox) * s->c);
 }
 
 void cpu_max_pool(int threads, const struct cpu_max_pool *a)

@@ -1,8 +1,6 @@
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/ref/ref.h"
-#include "base/err.h"
 
 /* The sizes of a convolution, from its input x, weights w and output y. */
 struct sizes {
@@ -68,6 +66,13 @@ static void tap_grad_w(const struct sizes *z, int64_t x, int64_t y, int64_t w, v
             a->sum[o * z->k * z->k * z->in + w + i] += (double)a->x[x + i] * a->y[y + o];
 }
 
+static int sums_prepare(struct device *d, struct step *s)
+{
+    (void)d;
+    s->scratch_bytes = (size_t)tensor_count(s->node->out[0]) * sizeof(double);
+    return 0;
+}
+
 /* Runs one of the three and rounds its float64 sums into step output 0. */
 static int run(const struct step *s, struct sizes z, struct conv_arrays a,
                void (*visit)(const struct sizes *, int64_t, int64_t, int64_t, void *))
@@ -75,11 +80,11 @@ static int run(const struct step *s, struct sizes z, struct conv_arrays a,
     const int64_t count = tensor_count(s->node->out[0]);
     float *const out = s->out[0];
 
-    a.sum = xcalloc((size_t)count, sizeof(double));
+    a.sum = s->scratch;
+    memset(a.sum, 0, (size_t)count * sizeof(double));
     each_tap(z, visit, &a);
     for (int64_t i = 0; i < count; i++)
         out[i] = (float)a.sum[i];
-    free(a.sum);
     return 0;
 }
 
@@ -104,6 +109,9 @@ static int grad_w_run(struct device *d, const struct step *s)
                (struct conv_arrays){.x = s->in[0], .y = s->in[1]}, tap_grad_w);
 }
 
-REF_KERNEL(conv2d, conv2d_run);
-REF_KERNEL(conv2d_grad_x, grad_x_run);
-REF_KERNEL(conv2d_grad_w, grad_w_run);
+#define CONV_KERNEL(op, run_)                                                                      \
+    const struct kernel ref_##op = {.name = "ref", .prepare = sums_prepare, .run = run_}
+
+CONV_KERNEL(conv2d, conv2d_run);
+CONV_KERNEL(conv2d_grad_x, grad_x_run);
+CONV_KERNEL(conv2d_grad_w, grad_w_run);

@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "backend/ref/ref.h"
+#include "base/err.h"
 
 /* log of the sum of exp, shifted by the maximum so that it does not overflow. */
 static double log_sum_exp(const float *z, int64_t n)
@@ -33,6 +34,9 @@ static int xent_run(struct device *d, const struct step *s)
         double lse, mean = 0;
         if (!counts(labels, weights, n))
             continue;
+        if (labels[n] >= c_n)
+            return err(E_DATA, "%s: label %d in row %lld, but there are %lld classes",
+                       s->node->scope, labels[n], (long long)n, (long long)c_n);
         lse = log_sum_exp(z, c_n);
         for (int64_t c = 0; c < c_n; c++)
             mean += z[c] / (double)c_n;

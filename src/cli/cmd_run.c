@@ -1,0 +1,279 @@
+/* `stave run`: trains a workload to its target. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/run_folder.h"
+#include "cli/setup.h"
+#include "trace/sinks.h"
+#include "train/loop.h"
+#include "train/stop.h"
+
+struct run_settings {
+    char *out, *init;
+    int resume, dry_run, json;
+};
+
+/* clang-format off */
+#define ROW(name_, type_, field, ...) \
+    { .name = name_, .type = type_, .offset = offsetof(struct run_settings, field), __VA_ARGS__ }
+
+static const struct opt_row rows[] = {
+    ROW("out", OPT_STRING, out, .arg = "DIR", .help = "The run folder; runs/WORKLOAD-DATE by default"),
+    ROW("resume", OPT_BOOL, resume, .dflt = "no", .help = "Go on from the newest checkpoint in the run folder"),
+    ROW("init", OPT_STRING, init, .arg = "FILE", .help = "Start from the weights of this checkpoint"),
+    ROW("dry-run", OPT_BOOL, dry_run, .dflt = "no", .help = "Print the settings and what the run needs, and stop"),
+    ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print the result as one JSON document"),
+};
+/* clang-format on */
+
+static const struct opt_table options = {"run", rows, COUNT_OF(rows)};
+
+/* One run of the command. */
+struct run {
+    struct setup setup;
+    struct run_settings own;
+    struct engine engine;
+    struct task task;
+    struct trace trace;
+    struct train_result result;
+    uint64_t seed;
+    const char *division;
+    char *dir;
+};
+
+static char *default_folder(const char *workload)
+{
+    const time_t now = (time_t)(clock_wall_ms() / 1000);
+    char date[32];
+    struct tm tm;
+
+    strftime(date, sizeof(date), "%Y%m%d-%H%M%S", gmtime_r(&now, &tm));
+    return xasprintf("runs/%s-%s", workload, date);
+}
+
+/* The rules want seeds from the system's entropy; 53 bits, so that every JSON reader keeps them. */
+static int draw_seed(uint64_t *seed)
+{
+    if (getrandom(seed, sizeof(*seed), 0) != sizeof(*seed))
+        return err(E_IO, "the system gives no random seed; pass --seed N");
+    *seed = (*seed >> 11) | 1;
+    return 0;
+}
+
+static int choose_seed(struct run *r)
+{
+    const long long asked = r->setup.settings.train.seed;
+
+    if (asked > 0)
+        r->seed = (uint64_t)asked;
+    if (asked > 0)
+        return 0;
+    return r->own.resume ? run_folder_read_seed(r->dir, &r->seed) : draw_seed(&r->seed);
+}
+
+static int check_folder(const struct run *r)
+{
+    char *const log = file_join(r->dir, "mlperf.log");
+    const int used = file_exists(log);
+
+    free(log);
+    if (used && !r->own.resume)
+        return err(E_USAGE,
+                   "%s holds a run already; choose another --out, or add --resume to go on with it",
+                   r->dir);
+    if (r->own.resume && !checkpoint_exists(r->dir))
+        return err(E_USAGE, "there is no checkpoint in %s to resume from", r->dir);
+    return 0;
+}
+
+static int open_trace(struct run *r)
+{
+    const int again = r->own.resume;
+    char *const log = file_join(r->dir, "mlperf.log"), *const events =
+                                                           file_join(r->dir, "events.jsonl");
+    const struct mllog_options mllog = {.path = log, .mode = again ? MLLOG_APPEND : MLLOG_NEW};
+    const struct jsonl_options jsonl = {.path = events, .mode = again ? JSONL_APPEND : JSONL_NEW};
+    const struct terminal_options terminal = {.unit = r->task.unit,
+                                              .metric = r->task.metric->title,
+                                              .target = r->setup.settings.train.target};
+    int rc;
+
+    trace_open(&r->trace);
+    rc = trace_add(&r->trace, &mllog_sink, &mllog);
+    if (rc == 0)
+        rc = trace_add(&r->trace, &jsonl_sink, &jsonl);
+    if (rc == 0)
+        rc = trace_add(&r->trace, &terminal_sink, &terminal);
+    free(log);
+    free(events);
+    if (rc < 0)
+        trace_close(&r->trace);
+    return rc;
+}
+
+static int dry_run(struct run *r)
+{
+    struct session session;
+    struct str json = STR_INIT, rules = STR_INIT;
+    const char *division;
+    size_t weights, activations;
+
+    TRY(session_open(&session, &r->task, &r->setup.settings.train, &r->engine));
+    weights = bank_bytes(&session.bank);
+    activations = session.workspace.bytes;
+    session_close(&session);
+    division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
+    command_line_add_json(&r->setup.line, &json);
+    printf("settings: %s\ndivision: %s\n%s", json.s, division, rules.s);
+    printf("data: %llu training and %llu evaluation samples\n", (unsigned long long)r->task.n_train,
+           (unsigned long long)r->task.n_eval);
+    printf("memory: %.1f MiB weights and optimiser state, %.1f MiB activations\ndisk: about %.1f "
+           "MiB for two checkpoints\n",
+           (double)weights / 0x1p20, (double)activations / 0x1p20, 2 * (double)weights / 0x1p20);
+    str_release(&json);
+    str_release(&rules);
+    return EXIT_REACHED;
+}
+
+static void print_result(const struct run *r)
+{
+    const struct train_result *const t = &r->result;
+    struct str json = STR_INIT;
+
+    if (r->own.json) {
+        run_folder_result_json(&r->setup, &r->task, t, &json);
+        fputs(json.s, stdout);
+        str_release(&json);
+        return;
+    }
+    printf("%s: %s after %lld epochs, %lld steps, %.1f s", r->task.name,
+           train_status_name(t->status), t->epochs, t->steps, (double)t->run_ns / 1e9);
+    if (!isnan(t->quality))
+        printf("; %s %.4f", r->task.metric->title, t->quality);
+    if (!isnan(t->quality) && r->setup.settings.train.target > 0)
+        printf(" (target %.4f)", r->setup.settings.train.target);
+    if (t->train_ns > 0 && t->samples > 0)
+        printf("; %.1f %s/s, %.1f %% of training spent waiting for data",
+               (double)t->samples / (double)t->train_ns * 1e9, r->task.unit,
+               100 * (double)t->wait_ns / (double)t->train_ns);
+    if (t->bad_samples)
+        printf("; %llu bad samples", (unsigned long long)t->bad_samples);
+    printf("\n%s division under MLPerf ruleset %s; run folder: %s\n", r->division,
+           r->setup.workload->ruleset, r->dir);
+}
+
+static int exit_code(const struct train_result *t)
+{
+    return t->status == TRAIN_REACHED || t->status == TRAIN_STEPS_DONE ? EXIT_REACHED
+                                                                       : EXIT_NOT_REACHED;
+}
+
+static int finish(struct run *r, int rc)
+{
+    int closed;
+
+    if (rc < 0)
+        fprintf(stderr, "stave: %s\n", err_reason());
+    closed = trace_close(&r->trace);
+    if (rc == 0 && closed < 0) {
+        fprintf(stderr, "stave: the log is not complete: %s\n", err_reason());
+        rc = EXIT_UNTRUSTWORTHY;
+    }
+    if (run_folder_write_result(r->dir, &r->setup, &r->task, &r->result) < 0) {
+        fprintf(stderr, "stave: %s\n", err_reason());
+        rc = rc == 0 ? EXIT_WORLD : rc;
+    }
+    print_result(r);
+    return rc < 0 ? command_exit_code(rc) : rc > 0 ? rc : exit_code(&r->result);
+}
+
+static int write_and_train(struct run *r, const struct train_run *run)
+{
+    struct str rules = STR_INIT;
+
+    TRY(file_mkdirs(r->dir));
+    TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, r->seed));
+    r->division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
+    str_release(&rules);
+    TRY(open_trace(r));
+    stop_install();
+    return finish(r, train_run(run, &r->result));
+}
+
+/* Everything after the device is open. */
+static int train(struct run *r)
+{
+    struct train_run run = {.task = &r->task,
+                            .settings = &r->setup.settings.train,
+                            .engine = &r->engine,
+                            .trace = &r->trace,
+                            .init = r->own.init,
+                            .resume = r->own.resume};
+    int rc;
+
+    TRY(check_folder(r));
+    TRY(choose_seed(r));
+    r->setup.workload->close(&r->task); /* opened without the seed, to check settings and data */
+    TRY(r->setup.workload->open(&r->setup.settings, r->seed, &r->task));
+    run.dir = r->dir;
+    run.seed = r->seed;
+    TRY(train_open(&run));
+    rc = write_and_train(r, &run);
+    train_close(&run);
+    return rc;
+}
+
+static int run_task(struct run *r)
+{
+    int rc;
+
+    TRY(train_settings_check(&r->setup.settings.train));
+    TRY(r->setup.workload->open(&r->setup.settings, 1, &r->task));
+    r->dir = r->own.out ? xstrdup(r->own.out) : default_folder(r->setup.workload->name);
+    rc = setup_engine(&r->setup, &r->engine);
+    if (rc == 0) {
+        rc = r->own.dry_run ? dry_run(r) : train(r);
+        engine_close(&r->engine);
+    }
+    r->setup.workload->close(&r->task);
+    free(r->dir);
+    return rc;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct run r = {0};
+    int rc = setup_parse(&r.setup, self, argc, argv, &options, &r.own);
+
+    if (rc == 0)
+        rc = run_task(&r);
+    else if (rc > 0)
+        rc = EXIT_REACHED;
+    setup_release(&r.setup);
+    return rc;
+}
+
+static const struct opt_table *const tables[] = {&options, SETUP_TABLES, NULL};
+
+const struct command command_run = {
+    .name = "run",
+    .args = "WORKLOAD",
+    .min_args = 1,
+    .max_args = 1,
+    .summary = "Train a workload to its target and say how long that took",
+    .about = "Writes a run folder: run.json (versions, machine, settings, seed), mlperf.log, "
+             "events.jsonl, stages.csv, "
+             "result.json and checkpoints. The first Ctrl-C saves a checkpoint and stops; the "
+             "second stops at once. Exit "
+             "status: 0 the target was reached or the steps asked for were made, 1 it was not "
+             "reached or the run was "
+             "interrupted, 2 usage, 3 files or device failed, 4 the result does not stand.",
+    .tables = tables,
+    .run = run,
+};

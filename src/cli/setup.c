@@ -1,0 +1,108 @@
+#include "cli/setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/err.h"
+
+/* clang-format off */
+#define ROW(name_, type_, field, ...) \
+    { .name = name_, .type = type_, .offset = offsetof(struct setup_settings, field), __VA_ARGS__ }
+
+static const struct opt_row rows[] = {
+    ROW("preset", OPT_STRING, preset, .arg = "NAME", .letter = 'p', .help = "Named settings of the workload, see stave list"),
+    ROW("device", OPT_STRING, device, .arg = "NAME", .help = "Backend that computes, see stave list; the first one by default"),
+    ROW("threads", OPT_INT, threads, .dflt = "0", .min = 0, .max = 4096, .arg = "N",
+        .help = "Processors that compute; 0: as many as affinity and cgroup allow"),
+};
+/* clang-format on */
+
+const struct opt_table setup_options = {"machine", rows, COUNT_OF(rows)};
+
+static void bind(struct setup *s, const struct command *c, int argc, char **argv,
+                 const struct opt_table *extra, void *extra_settings)
+{
+    command_line_init(&s->line, c, argc, argv);
+    if (extra)
+        command_line_bind(&s->line, extra, extra_settings);
+    command_line_bind(&s->line, &setup_options, &s->own);
+    command_line_bind(&s->line, &train_options, &s->settings.train);
+    command_line_bind(&s->line, &data_options, &s->settings.data);
+    if (s->workload)
+        command_line_bind(&s->line, s->workload->options, s->settings.own);
+}
+
+static int unknown_workload(const char *name)
+{
+    struct str names = STR_INIT;
+
+    for (int i = 0; workloads[i]; i++)
+        str_printf(&names, "%s%s", i ? ", " : "", workloads[i]->name);
+    err(E_USAGE, "no workload is called %s; there are: %s", name, names.s);
+    str_release(&names);
+    return E_USAGE;
+}
+
+static int find_workload(struct setup *s)
+{
+    const char *const name = command_line_first_arg(&s->line);
+
+    if (!name)
+        return 0; /* the parser says what is missing, or answers --help */
+    s->workload = workload_find(name);
+    return s->workload ? 0 : unknown_workload(name);
+}
+
+static int apply_preset(struct setup *s)
+{
+    s->preset = preset_find(s->workload, s->own.preset);
+    if (!s->preset)
+        return err(E_USAGE, "%s has no preset %s; stave list shows them", s->workload->name,
+                   s->own.preset);
+    for (const char *const(*p)[2] = s->preset->settings; (*p)[0]; p++)
+        TRY(command_line_set(&s->line, (*p)[0], (*p)[1], "preset"));
+    return 0;
+}
+
+/* The preset stands below everything that is said elsewhere, but its name may be said anywhere: the
+ * line is read twice. */
+int setup_parse(struct setup *s, const struct command *c, int argc, char **argv,
+                const struct opt_table *extra, void *extra_settings)
+{
+    char *preset;
+    int rc;
+
+    *s = (struct setup){0};
+    bind(s, c, argc, argv, extra, extra_settings);
+    rc = find_workload(s);
+    if (rc == 0 && s->workload) {
+        command_line_release(&s->line);
+        s->settings.own = xcalloc(1, s->workload->settings_bytes);
+        bind(s, c, argc, argv, extra, extra_settings);
+    }
+    if (rc == 0)
+        rc = command_line_parse(&s->line);
+    if (rc != 0)
+        return rc;
+    preset = s->own.preset ? xstrdup(s->own.preset) : NULL;
+    command_line_release(&s->line);
+    bind(s, c, argc, argv, extra, extra_settings);
+    s->own.preset = preset;
+    rc = apply_preset(s);
+    return rc < 0 ? rc : command_line_parse(&s->line);
+}
+
+void setup_release(struct setup *s)
+{
+    command_line_release(&s->line);
+    free(s->settings.own);
+    *s = (struct setup){0};
+}
+
+int setup_engine(const struct setup *s, struct engine *out)
+{
+    const char *const name = s->own.device ? s->own.device : backends[0]->name;
+
+    return engine_open(out, name, (struct device_options){.threads = (int)s->own.threads});
+}

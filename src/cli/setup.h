@@ -1,0 +1,34 @@
+/* What `run`, `explain` and other commands on a workload share: its settings from preset, files and
+ * command line, and the device. */
+#ifndef STAVE_CLI_SETUP_H
+#define STAVE_CLI_SETUP_H
+
+#include "cli/command_line.h"
+#include "plan/engine.h"
+#include "workloads/workload.h"
+
+struct setup_settings {
+    char *device, *preset;
+    long long threads;
+};
+extern const struct opt_table setup_options;
+
+struct setup {
+    struct command_line line;
+    const struct workload *workload;
+    const struct preset *preset;
+    struct setup_settings own;
+    struct workload_settings settings;
+};
+
+/* Reads the command line of a command whose first argument is a workload. extra may be NULL: the
+ * command's own table. Returns like command_line_parse. Always call setup_release. */
+int setup_parse(struct setup *s, const struct command *c, int argc, char **argv,
+                const struct opt_table *extra, void *extra_settings);
+void setup_release(struct setup *s);
+int setup_engine(const struct setup *s, struct engine *out);
+
+/* The tables that such a command binds, for its description; each workload adds its own. */
+#define SETUP_TABLES &setup_options, &train_options, &data_options
+
+#endif

@@ -1,0 +1,46 @@
+#include "data/settings.h"
+
+#include "base/err.h"
+
+static const char *const on_bad_names[] = {[ON_BAD_SKIP] = "skip", [ON_BAD_FAIL] = "fail", NULL};
+
+#define ROW(name_, type_, field, ...)                                                              \
+    {                                                                                              \
+        .name = name_, .type = type_, .offset = offsetof(struct data_settings, field), __VA_ARGS__ \
+    }
+
+/* clang-format off */
+static const struct opt_row rows[] = {
+    ROW("data-dir", OPT_STRING, data_dir, .arg = "DIR", .letter = 'd',
+        .help = "The prepared data set: DIR/train.rec and DIR/val.rec, or folders DIR/train and DIR/val"),
+    ROW("num-threads", OPT_INT, num_threads, .dflt = "1", .min = 1, .max = 1024, .arg = "N", .letter = 'j',
+        .help = "Threads that read, decode and augment"),
+    ROW("prefetch", OPT_INT, prefetch, .dflt = "3", .min = 1, .max = 1024, .arg = "N",
+        .help = "Batches that may be ready ahead of the model"),
+    ROW("on-bad", OPT_CHOICE, on_bad, .dflt = "skip", .choices = on_bad_names, .arg = "POLICY",
+        .help = "A sample that can not be read: name it and go on with another, or stop the run"),
+    ROW("max-pixels", OPT_SIZE, max_pixels, .dflt = "200M", .min = 1, .max = 1e12, .arg = "N",
+        .help = "Larger pictures count as bad samples"),
+    ROW("label-offset", OPT_INT, label_offset, .dflt = "0", .min = -1e6, .max = 1e6, .arg = "N",
+        .help = "Added to every stored label"),
+    ROW("synthetic", OPT_BOOL, synthetic, .dflt = "no",
+        .help = "Train on one fixed batch of noise without reading anything: the ceiling of the model"),
+    ROW("synthetic-samples", OPT_INT, synthetic_samples, .dflt = "4096", .min = 1, .max = 1e12, .arg = "N",
+        .help = "How many samples make an epoch of synthetic data"),
+};
+/* clang-format on */
+
+const struct opt_table data_options = {"data", rows, COUNT_OF(rows)};
+
+struct pipeline_config data_config(const struct data_settings *s)
+{
+    return (struct pipeline_config){
+        .n_threads = (int)s->num_threads,
+        .prefetch = (int)s->prefetch,
+        .on_bad = (enum on_bad)s->on_bad,
+        .label_offset = (int)s->label_offset,
+        .max_pixels = s->max_pixels,
+        .synthetic = s->synthetic,
+        .n_synthetic = (uint64_t)s->synthetic_samples,
+    };
+}

@@ -1,0 +1,130 @@
+#include "plan/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/random.h"
+
+enum { MAX_RUNS = 1000 };
+
+static const char *input_name(int i, char out[16])
+{
+    snprintf(out, 16, "in%d", i);
+    return out;
+}
+
+/* An input that the op writes must outlive a run, so it is state; the others are written once. */
+static void build(struct graph *g, const struct op_use *u)
+{
+    struct tensor *in[OP_USE_INPUTS];
+    struct node *n;
+    char name[16];
+
+    for (int i = 0; i < u->n_in; i++) {
+        const struct op_input *const x = &u->in[i];
+        input_name(i, name);
+        in[i] = u->op->writes >> i & 1 ? graph_weight(g, name, T_STATE, x->shape, (struct init){0},
+                                                      (struct weight_attr){0})
+                                       : graph_input(g, name, x->dtype, x->shape);
+    }
+    n = graph_node(g, u->op, u->attr, in, u->n_in);
+    for (int i = 0; n && i < u->op->n_out; i++)
+        graph_output(g, input_name(i, name), n->out[i]);
+}
+
+static void fill(const struct op_input *x, size_t bytes, void *out)
+{
+    const struct random_key key = {1, RANDOM_SYNTHETIC, 0};
+    float *const f = out;
+
+    if (x->data)
+        memcpy(out, x->data, bytes);
+    else
+        memset(out, 0, bytes);
+    for (size_t i = 0; !x->data && x->dtype == DT_F32 && i < bytes / sizeof(*f); i++)
+        f[i] = (float)(0.5 + random_uniform(key, i));
+}
+
+static int write_inputs(struct plan *p, const struct op_use *u)
+{
+    char name[16];
+    int rc = 0;
+
+    for (int i = 0; i < u->n_in && rc == 0; i++) {
+        const size_t bytes = (size_t)shape_count(u->in[i].shape) * dtype_size(u->in[i].dtype);
+        void *const host = xmalloc(bytes);
+
+        fill(&u->in[i], bytes, host);
+        input_name(i, name);
+        rc = u->op->writes >> i & 1 ? bank_write(p->bank, 0, store_find(p->bank->store, name), host)
+                                    : plan_write(p, name, host, bytes);
+        free(host);
+    }
+    return rc;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int time_runs(struct plan *p, const struct op_use *u, int runs, struct op_time *out)
+{
+    int64_t ns[MAX_RUNS];
+
+    TRY(write_inputs(p, u));
+    TRY(plan_run(p, 0));
+    for (int i = 0; i < runs; i++) {
+        const int64_t start = clock_ns();
+        TRY(plan_run(p, 0));
+        ns[i] = clock_ns() - start;
+    }
+    qsort(ns, (size_t)runs, sizeof(*ns), by_time);
+    out->min_ns = ns[0];
+    out->median_ns = ns[runs / 2];
+    return 0;
+}
+
+int op_bench(const struct engine *e, const struct op_use *u, int runs, struct op_time *out)
+{
+    struct store s;
+    struct graph g;
+    struct bank b = {0};
+    struct workspace w;
+    struct plan p = {0};
+    struct cost c;
+    int rc;
+
+    ASSERT(runs >= 1 && runs <= MAX_RUNS && u->n_in <= OP_USE_INPUTS);
+    *out = (struct op_time){0};
+    store_init(&s);
+    graph_init(&g, &s, GRAPH_TRAIN);
+    workspace_init(&w, e);
+    build(&g, u);
+    store_seal(&s);
+    rc = graph_status(&g);
+    if (rc == 0) {
+        node_cost(g.nodes[0], &c);
+        out->flops = c.flops;
+        out->bytes = c.bytes;
+        rc = bank_init(&b, e, &s);
+    }
+    if (rc == 0)
+        rc = plan_init(&p, &g, &b, &w, (struct plan_options){0});
+    if (rc == 0) {
+        out->steps = p.n_steps;
+        memcpy(out->impl, p.steps[0].impl, sizeof(out->impl));
+        rc = time_runs(&p, u, runs, out);
+        plan_release(&p);
+    }
+    bank_release(&b);
+    workspace_release(&w);
+    graph_release(&g);
+    store_release(&s);
+    return rc;
+}

@@ -1,0 +1,34 @@
+/* One op alone on an engine: a graph of a single node, planned (so a composite is lowered) and
+ * timed. What `bench-op` prints, and what every op case proves to work. Nothing is kept. */
+#ifndef STAVE_PLAN_BENCH_H
+#define STAVE_PLAN_BENCH_H
+
+#include "plan/plan.h"
+
+struct op_input {
+    enum dtype dtype;
+    struct shape shape;
+    const void *data; /* NULL: floats in [0.5, 1.5), integers 0 */
+};
+
+enum { OP_USE_INPUTS = 16 };
+
+struct op_use {
+    const struct op *op;
+    union attr attr;
+    struct op_input in[OP_USE_INPUTS];
+    int n_in;
+};
+
+struct op_time {
+    int64_t min_ns, median_ns; /* of one run, the device synchronised */
+    double flops, bytes;       /* of the node by its cost rule */
+    char impl[IMPL_BYTES];     /* of the first step */
+    int steps;
+};
+
+/* Runs once to warm up, then `runs` times, 1 to 1000. E_SHAPE and E_UNSUPPORTED as of plan_init().
+ */
+int op_bench(const struct engine *e, const struct op_use *u, int runs, struct op_time *out);
+
+#endif

@@ -1,0 +1,2 @@
+/* The workloads: WORKLOAD(name) promises workload_name. */
+WORKLOAD(resnet50)

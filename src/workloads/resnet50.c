@@ -1,0 +1,415 @@
+/* Image classification with ResNet-50 v1.5. Preset imagenet: MLPerf Training's closed division,
+ * ruleset 4.0.0, at a batch for which a reference convergence point exists. Preset sample: the same
+ * model on Fashion-MNIST, where only class count and image size differ. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "eval/metrics.h"
+#include "models/resnet50.h"
+#include "rules/ruleset.h"
+#include "workloads/workload.h"
+
+static const char ruleset_version[] = "4.0.0";
+
+struct resnet50_settings {
+    long long classes, image_size, eval_resize;
+    double area_min, area_max, label_smoothing;
+    int flip, zero_gamma;
+    char *pixel_mean, *pixel_std, *org, *platform;
+};
+
+/* clang-format off */
+#define ROW(name_, type_, field, ...) \
+    { .name = name_, .type = type_, .offset = offsetof(struct resnet50_settings, field), __VA_ARGS__ }
+
+static const struct opt_row rows[] = {
+    ROW("classes", OPT_INT, classes, .dflt = "1000", .min = 2, .max = 1e6, .arg = "N", .help = "Classes to tell apart"),
+    ROW("image-size", OPT_INT, image_size, .dflt = "224", .min = 8, .max = 4096, .arg = "N",
+        .help = "Height and width of the images the model sees"),
+    ROW("eval-resize", OPT_INT, eval_resize, .dflt = "256", .min = 8, .max = 4096, .arg = "N",
+        .help = "Shorter side before the centre is cut out for evaluation"),
+    ROW("area-min", OPT_REAL, area_min, .dflt = "0.05", .min = 0.001, .max = 1, .arg = "X",
+        .help = "Smallest share of the picture that a training crop covers"),
+    ROW("area-max", OPT_REAL, area_max, .dflt = "1", .min = 0.001, .max = 1, .arg = "X", .help = "Largest share"),
+    ROW("flip", OPT_BOOL, flip, .dflt = "yes", .help = "Mirror half of the training images"),
+    ROW("label-smoothing", OPT_REAL, label_smoothing, .dflt = "0.1", .min = 0, .max = 0.99, .arg = "X",
+        .help = "Share of the target spread over all classes, in training only"),
+    ROW("zero-gamma", OPT_BOOL, zero_gamma, .dflt = "no",
+        .help = "Start the last batch norm of every residual branch at zero, so that each block starts as its shortcut"),
+    ROW("pixel-mean", OPT_STRING, pixel_mean, .dflt = "123.68,116.78,103.94", .arg = "R,G,B",
+        .help = "Subtracted from pixels of 0 to 255"),
+    ROW("pixel-std", OPT_STRING, pixel_std, .dflt = "1,1,1", .arg = "R,G,B", .help = "What they are divided by then"),
+    ROW("org", OPT_STRING, org, .dflt = "unaffiliated", .arg = "NAME", .help = "Who submits, for the MLPerf log"),
+    ROW("platform", OPT_STRING, platform, .dflt = "unnamed", .arg = "NAME", .help = "The machine's name, for the MLPerf log"),
+};
+
+static const struct opt_table options = {"resnet50", rows, COUNT_OF(rows)};
+
+static const char *const imagenet[][2] = {
+    {"image-size", "224"}, {"eval-resize", "256"}, {"classes", "1000"}, {"target", "0.759"},
+    {"batch-size", "1632"}, {"accumulate", "51"}, {"epochs", "35"}, {"eval-every", "4"}, {"eval-offset", "3"},
+    {"optimizer", "lars"}, {"lr", "7.4"}, {"weight-decay", "5e-5"}, {"momentum", "0.9"}, {"end-lr", "1e-4"},
+    {"schedule", "polynomial"}, {"decay-power", "2"}, {"warmup-epochs", "2"}, {"label-smoothing", "0.1"},
+    {NULL, NULL},
+};
+
+static const char *const sample[][2] = {
+    {"image-size", "32"}, {"eval-resize", "32"}, {"classes", "10"}, {"target", "0.863"},
+    {"batch-size", "128"}, {"epochs", "4"}, {"eval-every", "2"}, {"area-min", "0.9"}, {"zero-gamma", "yes"},
+    {"optimizer", "lars"}, {"lr", "1.4"}, {"weight-decay", "5e-5"}, {"momentum", "0.9"}, {"end-lr", "1e-4"},
+    {"schedule", "polynomial"}, {"decay-power", "2"}, {"warmup-epochs", "0.2"}, {"label-smoothing", "0.1"},
+    {"pixel-mean", "73,73,73"}, {"pixel-std", "90,90,90"},
+    {NULL, NULL},
+};
+
+static const struct preset presets[] = {
+    {"imagenet", "MLPerf Training closed division, ruleset 4.0.0: 224x224, LARS, top-1 0.759", imagenet},
+    {"sample", "Fashion-MNIST, 10,000 training images of 32x32, top-1 0.863 in four epochs", sample},
+    {NULL, NULL, NULL},
+};
+/* clang-format on */
+
+/* The task's context. */
+struct resnet50_run {
+    const struct workload_settings *s;
+    const struct resnet50_settings *own;
+    const struct task *task;
+    uint64_t seed;
+    struct source *train, *val;
+    struct image_norm norm;
+};
+
+static int read_triple(const char *name, const char *text, float out[3])
+{
+    char end;
+
+    if (!text || sscanf(text, "%f,%f,%f%c", &out[0], &out[1], &out[2], &end) != 3)
+        return err(E_USAGE, "%s: \"%s\" is not three numbers such as 123.68,116.78,103.94", name,
+                   text ? text : "");
+    return 0;
+}
+
+static int read_norm(const struct resnet50_settings *own, struct image_norm *out)
+{
+    TRY(read_triple("pixel-mean", own->pixel_mean, out->mean));
+    TRY(read_triple("pixel-std", own->pixel_std, out->scale));
+    for (int c = 0; c < 3; c++) {
+        if (!(out->scale[c] > 0))
+            return err(E_USAGE, "pixel-std: %g is not a positive number", (double)out->scale[c]);
+        out->scale[c] = 1 / out->scale[c];
+    }
+    return 0;
+}
+
+/* How weights start is the workload's choice, not the model's (Goyal et al. 2017, section 5.1). */
+static void zero_last_gammas(const struct store *s)
+{
+    static const char last[] = ".conv3.bn.weight";
+
+    for (int i = 0; i < s->n; i++) {
+        const size_t n = strlen(s->weights[i]->name);
+        if (n >= sizeof(last) && strcmp(s->weights[i]->name + n - (sizeof(last) - 1), last) == 0)
+            s->weights[i]->init = (struct init){INIT_ZERO, 0};
+    }
+}
+
+static struct sum_weight build(void *context, struct graph *g, int batch)
+{
+    const struct resnet50_run *const r = context;
+    const int size = (int)r->own->image_size;
+    struct tensor *const images = graph_input(g, "images", DT_U8, SHAPE(batch, size, size, 3));
+    struct tensor *const labels = graph_input(g, "labels", DT_I32, SHAPE(batch));
+    struct tensor *const weights = graph_input(g, "weights", DT_F32, SHAPE(batch));
+    struct tensor *const scores = resnet50(g, image_norm(g, images, r->norm), (int)r->own->classes);
+
+    if (r->own->zero_gamma)
+        zero_last_gammas(g->store);
+    if (g->mode == GRAPH_EVAL)
+        graph_output(g, "scores", scores);
+    return softmax_xent(
+        g, scores, labels, weights,
+        (struct loss){.smoothing = g->mode == GRAPH_TRAIN ? r->own->label_smoothing : 0});
+}
+
+static int open_pipeline(void *context, enum pipeline_mode mode, int batch, uint64_t epoch,
+                         uint64_t step, struct pipeline **out)
+{
+    const struct resnet50_run *const r = context;
+    struct pipeline_config c = data_config(&r->s->data);
+
+    c.source = mode == PIPELINE_TRAIN ? r->train : r->val;
+    c.mode = mode;
+    c.seed = r->seed;
+    c.batch_size = (size_t)batch;
+    c.first_epoch = epoch;
+    c.first_step = step;
+    c.n_classes = (int)r->own->classes;
+    c.train = (struct augment_train){.size = (int)r->own->image_size,
+                                     .area_min = r->own->area_min,
+                                     .area_max = r->own->area_max,
+                                     .flip = r->own->flip};
+    c.eval =
+        (struct augment_eval){.resize = (int)r->own->eval_resize, .crop = (int)r->own->image_size};
+    if (mode == PIPELINE_EVAL)
+        c.n_batches = pipeline_steps_per_epoch(&c);
+    return pipeline_open(&c, out);
+}
+
+/* ---- rules ---- */
+
+enum { MAX_SETTINGS = 24 };
+
+static size_t rule_settings(const struct workload_settings *s, const struct task *task,
+                            struct rule_setting out[MAX_SETTINGS])
+{
+    const struct resnet50_settings *const own = s->own;
+    const struct train_settings *const t = &s->train;
+    const double decay_epochs = t->decay_epochs > 0 ? t->decay_epochs : (double)t->epochs;
+    const int lars = t->optimizer == OPTIMISER_lars;
+    const struct rule_setting all[] = {
+        {"target", t->target, NULL},
+        {"train_samples", (double)task->n_train, NULL},
+        {"eval_samples", (double)task->n_eval, NULL},
+        {"model_image_size", (double)own->image_size, NULL},
+        {"model_classes", (double)own->classes, NULL},
+        {"eval_every", (double)t->eval_every, NULL},
+        {"eval_offset", (double)(t->eval_offset ? t->eval_offset : t->eval_every), NULL},
+        {"label_smoothing", own->label_smoothing, NULL},
+        {"global_batch_size", (double)t->batch_size, NULL},
+        {"gradient_accumulation_steps", (double)t->accumulate, NULL},
+        {"opt_name", 0, optimiser_names[t->optimizer]},
+        {lars ? "lars_opt_base_learning_rate" : "sgd_opt_base_learning_rate", t->lr, NULL},
+        {lars ? "lars_opt_end_learning_rate" : "sgd_opt_end_learning_rate", t->end_lr, NULL},
+        {lars ? "lars_opt_learning_rate_decay_poly_power"
+              : "sgd_opt_learning_rate_decay_poly_power",
+         t->schedule == 3 ? t->decay_power : 0, NULL},
+        {lars ? "lars_opt_learning_rate_decay_steps" : "sgd_opt_learning_rate_decay_steps",
+         decay_epochs, NULL},
+        {lars ? "lars_opt_momentum" : "sgd_opt_momentum", t->momentum, NULL},
+        {lars ? "lars_opt_weight_decay" : "sgd_opt_weight_decay", t->weight_decay, NULL},
+        {lars ? "lars_opt_learning_rate_warmup_epochs" : "opt_learning_rate_warmup_epochs",
+         t->warmup_epochs, NULL},
+        {lars ? "lars_epsilon" : "model_bn_span",
+         lars ? t->epsilon : (double)(t->batch_size / t->accumulate), NULL},
+    };
+
+    memcpy(out, all, sizeof(all));
+    return COUNT_OF(all);
+}
+
+static const struct rule_benchmark *benchmark(void)
+{
+    return ruleset_benchmark(ruleset_find(ruleset_version), "resnet");
+}
+
+static const char *rules(const struct workload_settings *s, const struct task *t, struct str *out)
+{
+    struct rule_setting settings[MAX_SETTINGS];
+    const size_t n = rule_settings(s, t, settings);
+    size_t deviations;
+
+    str_printf(out, "ruleset %s, benchmark resnet\n", ruleset_version);
+    deviations = rules_deviations(benchmark(), settings, n, out);
+    if (s->data.synthetic) {
+        str_add(out, "the data is synthetic; the closed division wants ImageNet-1k\n");
+        deviations++;
+    }
+    rules_convergence(benchmark(), s->train.batch_size, out);
+    str_add(out, "\n");
+    return rules_division(deviations);
+}
+
+static void log_lars(const struct train_settings *s, struct trace *t)
+{
+    TRACE_POINT(t, lars_opt_base_learning_rate, trace_real(s->lr));
+    TRACE_POINT(t, lars_opt_end_learning_rate, trace_real(s->end_lr));
+    TRACE_POINT(t, lars_opt_learning_rate_decay_poly_power, trace_real(s->decay_power));
+    TRACE_POINT(t, lars_opt_learning_rate_decay_steps,
+                trace_real(s->decay_epochs > 0 ? s->decay_epochs : (double)s->epochs));
+    TRACE_POINT(t, lars_epsilon, trace_real(s->epsilon));
+    TRACE_POINT(t, lars_opt_learning_rate_warmup_epochs, trace_real(s->warmup_epochs));
+    TRACE_POINT(t, lars_opt_momentum, trace_real(s->momentum));
+    TRACE_POINT(t, lars_opt_weight_decay, trace_real(s->weight_decay));
+}
+
+static void log_sgd(const struct train_settings *s, struct trace *t)
+{
+    TRACE_POINT(t, sgd_opt_base_learning_rate, trace_real(s->lr));
+    TRACE_POINT(t, sgd_opt_end_learning_rate, trace_real(s->end_lr));
+    TRACE_POINT(t, sgd_opt_learning_rate_decay_poly_power, trace_real(s->decay_power));
+    TRACE_POINT(t, sgd_opt_learning_rate_decay_steps,
+                trace_real(s->decay_epochs > 0 ? s->decay_epochs : (double)s->epochs));
+    TRACE_POINT(t, sgd_opt_weight_decay, trace_real(s->weight_decay));
+    TRACE_POINT(t, sgd_opt_momentum, trace_real(s->momentum));
+    TRACE_POINT(t, model_bn_span, trace_int(s->batch_size / s->accumulate));
+    TRACE_POINT(t, opt_learning_rate_warmup_epochs, trace_real(s->warmup_epochs));
+}
+
+static void log_adamw(const struct train_settings *s, struct trace *t)
+{
+    TRACE_POINT(t, opt_base_learning_rate, trace_real(s->lr));
+    TRACE_POINT(t, opt_weight_decay, trace_real(s->weight_decay));
+    TRACE_POINT(t, opt_learning_rate_warmup_epochs, trace_real(s->warmup_epochs));
+}
+
+static void log_settings(const void *context, struct trace *t)
+{
+    static void (*const log_optimiser[N_OPTIMISERS])(const struct train_settings *,
+                                                     struct trace *) = {
+        [OPTIMISER_lars] = log_lars, [OPTIMISER_sgd] = log_sgd, [OPTIMISER_adamw] = log_adamw};
+    const struct resnet50_run *const r = context;
+    const struct train_settings *const s = &r->s->train;
+    struct str words = STR_INIT;
+
+    TRACE_POINT(t, submission_benchmark, trace_string("resnet"));
+    TRACE_POINT(t, submission_division, trace_string(rules(r->s, r->task, &words)));
+    TRACE_POINT(t, submission_org, trace_string(r->own->org));
+    TRACE_POINT(t, submission_platform, trace_string(r->own->platform));
+    TRACE_POINT(t, submission_status, trace_string("research"));
+    TRACE_POINT(t, global_batch_size, trace_int(s->batch_size));
+    TRACE_POINT(t, gradient_accumulation_steps, trace_int(s->accumulate));
+    TRACE_POINT(t, opt_name, trace_string(optimiser_names[s->optimizer]));
+    TRACE_POINT(t, label_smoothing, trace_real(r->own->label_smoothing));
+    log_optimiser[s->optimizer](s, t);
+    str_release(&words);
+}
+
+/* ---- life ---- */
+
+static void close_run(struct task *t)
+{
+    struct resnet50_run *const r = t->context;
+
+    if (r) {
+        source_close(r->train);
+        source_close(r->val);
+    }
+    free(r);
+    t->context = NULL;
+}
+
+static int open_sources(struct resnet50_run *r, struct task *t)
+{
+    const struct data_settings *const d = &r->s->data;
+
+    if (d->synthetic) {
+        t->n_train = t->n_eval = (uint64_t)d->synthetic_samples;
+        return 0;
+    }
+    if (!d->data_dir)
+        return err(
+            E_USAGE,
+            "no data: give --data-dir DIR with train.rec and val.rec or folders train and val "
+            "(stave prepare resnet50 --sample --to DIR makes a small set), or --synthetic");
+    TRY(source_open_split(d->data_dir, "train", &r->train));
+    TRY(source_open_split(d->data_dir, "val", &r->val));
+    t->n_train = r->train->n_samples;
+    t->n_eval = r->val->n_samples;
+    return 0;
+}
+
+static int open_run(const struct workload_settings *s, uint64_t seed, struct task *out)
+{
+    const struct resnet50_settings *const own = s->own;
+    struct resnet50_run *const r = xcalloc(1, sizeof(*r));
+    int rc;
+
+    *r = (struct resnet50_run){.s = s, .own = own, .task = out, .seed = seed};
+    *out = (struct task){.name = "resnet50",
+                         .unit = "images",
+                         .metric = &metric_top1,
+                         .context = r,
+                         .build = build,
+                         .open = open_pipeline,
+                         .log = log_settings};
+    rc = read_norm(own, &r->norm);
+    if (rc == 0 && own->eval_resize < own->image_size)
+        rc = err(
+            E_USAGE,
+            "eval-resize %lld is smaller than image-size %lld; the centre to cut out would not fit",
+            own->eval_resize, own->image_size);
+    if (rc == 0)
+        rc = open_sources(r, out);
+    if (rc < 0)
+        close_run(out);
+    return rc;
+}
+
+/* The first 10,000 training images and all test images of Fashion-MNIST. The checksum is over
+ * source pixels and labels, so a package that holds something else is noticed whatever JPEG library
+ * wrote the records. */
+static int prepare_sample(const struct workload_prepare *p, struct prepare_result *out)
+{
+    static const uint64_t content = 0x3606a6c8bc9bc977u;
+
+    TRY(prepare_fashion_mnist(
+        (struct prepare_fashion){
+            .from = p->from, .to = p->to, .n_train = 10000, .progress = p->progress},
+        out));
+    if (!p->from && out->content_checksum != content)
+        return err(
+            E_DATA,
+            "the sample data in %s has content checksum %016llx, expected %016llx: the package "
+            "dataset-fashion-mnist holds something else than the sample target was set for",
+            p->to, (unsigned long long)out->content_checksum, (unsigned long long)content);
+    return 0;
+}
+
+static int prepare(const struct workload_prepare *p, struct prepare_result *out)
+{
+    struct prepare_result val = {0};
+    char *src, *dst;
+    int rc;
+
+    if (p->sample)
+        return prepare_sample(p, out);
+    TRY(file_mkdirs(p->to));
+    for (int i = 0; i < 2; i++) {
+        src = file_join(p->from, i ? "val" : "train");
+        dst = file_join(p->to, i ? "val" : "train");
+        rc = prepare_folder_to_recordio(src, dst, p->progress, i ? &val : out);
+        free(src);
+        free(dst);
+        TRY(rc);
+    }
+    out->n_val = val.n_train;
+    return 0;
+}
+
+/* torchvision's resnet50: "layer1.0.conv1.bn.weight" is layer1.0.bn1.weight there, downsample is a
+ * pair of modules. */
+static int foreign_name(const char *name, char *out, size_t n)
+{
+    static const char *const parts[][2] = {{"downsample.bn.", "downsample.1."},
+                                           {"conv1.bn.", "bn1."},
+                                           {"conv2.bn.", "bn2."},
+                                           {"conv3.bn.", "bn3."},
+                                           {"downsample.", "downsample.0."}};
+
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        const char *const at = strstr(name, parts[i][0]);
+        if (at)
+            return snprintf(out, n, "%.*s%s%s", (int)(at - name), name, parts[i][1],
+                            at + strlen(parts[i][0])) < (int)n;
+    }
+    return snprintf(out, n, "%s", name) < (int)n;
+}
+
+const struct workload workload_resnet50 = {
+    .name = "resnet50",
+    .help = "Image classification, ResNet-50 v1.5",
+    .data = "ImageNet-1k as RecordIO or class folders; sample: Fashion-MNIST (Debian package "
+            "dataset-fashion-mnist)",
+    .options = &options,
+    .settings_bytes = sizeof(struct resnet50_settings),
+    .presets = presets,
+    .ruleset = ruleset_version,
+    .open = open_run,
+    .close = close_run,
+    .rules = rules,
+    .prepare = prepare,
+    .foreign_name = foreign_name,
+};

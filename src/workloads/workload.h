@@ -1,0 +1,55 @@
+/* A workload: a model with its data, optimiser, target and rules. Mostly data; the loop is
+ * train/loop.c. One file each, one line in list.h, and nothing else has to know. */
+#ifndef STAVE_WORKLOADS_WORKLOAD_H
+#define STAVE_WORKLOADS_WORKLOAD_H
+
+#include "data/prepare.h"
+#include "data/settings.h"
+#include "train/settings.h"
+#include "train/task.h"
+
+/* Named values for options of any of the tables: defaults < preset < configuration file < command
+ * line. */
+struct preset {
+    const char *name, *help;
+    const char *const (*settings)[2]; /* {name, value}, ends with {NULL} */
+};
+
+/* All settings of one run; own is the workload's structure, described by its table. */
+struct workload_settings {
+    struct train_settings train;
+    struct data_settings data;
+    void *own;
+};
+
+struct workload_prepare {
+    const char *from, *to;
+    int sample; /* the small bundled data set instead of from's */
+    struct prepare_progress progress;
+};
+
+struct workload {
+    const char *name, *help;
+    const char *data; /* what data it needs, in words */
+    const struct opt_table *options;
+    size_t settings_bytes;
+    const struct preset *presets; /* the first is the default; ends with {NULL} */
+    /* Checks the settings, opens the data and fills the task. seed is the run's. */
+    int (*open)(const struct workload_settings *s, uint64_t seed, struct task *out);
+    void (*close)(struct task *t);
+    const char *ruleset; /* the pinned MLPerf round: "4.0.0" */
+    /* Appends, a line each, what the pinned rules say of these settings and of the open task's
+     * number of samples. Returns the division, "closed" or "open". */
+    const char *(*rules)(const struct workload_settings *s, const struct task *t, struct str *out);
+    int (*prepare)(const struct workload_prepare *p, struct prepare_result *out);
+    /* The name of a weight in the model people already have, into out; 0 when it has no such
+     * weight. */
+    int (*foreign_name)(const char *name, char *out, size_t n);
+};
+
+extern const struct workload *const workloads[]; /* ends with NULL */
+const struct workload *workload_find(const char *name);
+const struct preset *preset_find(const struct workload *w,
+                                 const char *name); /* NULL name: the default */
+
+#endif

@@ -1,0 +1,134 @@
+/* Runs that go on: resumed to the same bytes, refused without harm, checkpoints that can not be
+ * written or read. The null device stands in where numbers do not matter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "run_fixture.h"
+#include "scratch.h"
+#include "train/checkpoint.h"
+
+#define NULL_RUN "run resnet50 -p sample --device null --threads 1 --synthetic --seed 5 "
+#define CPU_RUN "run resnet50 -p sample --device cpu --threads 1 --seed 5 "
+
+static void assert_same_file(const char *dir, const char *a, const char *b)
+{
+    char *const pa = file_join(dir, a), *const pb = file_join(dir, b);
+    char *ta, *tb;
+    size_t na, nb;
+
+    assert_int_equal(file_read(pa, (size_t)1 << 30, &ta, &na), 0);
+    assert_int_equal(file_read(pb, (size_t)1 << 30, &tb, &nb), 0);
+    assert_int_equal(na, nb);
+    if (memcmp(ta, tb, na) != 0)
+        fail_msg("%s and %s differ", a, b);
+    free(pa);
+    free(pb);
+    free(ta);
+    free(tb);
+}
+
+/* Flips a byte in the middle of a file. */
+static void damage(const char *dir, const char *name)
+{
+    char *const path = file_join(dir, name);
+    FILE *const f = fopen(path, "r+b");
+    int c;
+
+    assert_non_null(f);
+    fseek(f, 100000000, SEEK_SET);
+    c = fgetc(f);
+    fseek(f, 100000000, SEEK_SET);
+    fputc(c ^ 0x40, f);
+    assert_int_equal(fclose(f), 0);
+    free(path);
+}
+
+/* Six steps at once and in parts, one of them from a damaged checkpoint's predecessor, end in the
+ * same bytes. Steps of 4 an epoch; evaluation after the first. */
+static void resumed_run_is_the_same(void **state)
+{
+    static const char words[] = CPU_RUN "-b 6 --decay-epochs 2 --epochs 2 --checkpoint-every 1";
+    const char *const dir = *state;
+    char *said;
+
+    run_data(dir, "train", RUN_TRAIN, NULL);
+    run_data(dir, "val", RUN_VAL, NULL);
+    free(program_run(dir, 0, "%s -d %s --steps 6 --out %s/straight", words, dir, dir));
+    free(program_run(dir, 0, "%s -d %s --steps 3 --out %s/parts", words, dir, dir));
+    free(program_run(dir, 0, "%s -d %s --resume -j 3 --steps 5 --out %s/parts", words, dir, dir));
+    damage(dir, "parts/" CHECKPOINT_NAME); /* of step 5; the previous is of the epoch, step 4 */
+    said = program_run(dir, 0, "%s -d %s --resume --steps 6 --out %s/parts", words, dir, dir);
+    assert_says(said, "checksum");
+    assert_says(said, "looking for an older checkpoint");
+    assert_same_file(dir, "straight/" CHECKPOINT_NAME, "parts/" CHECKPOINT_NAME);
+    free(said);
+}
+
+/* A resume that is refused leaves the folder as it was, so that the right one still works. */
+static void refused_resume_changes_nothing(void **state)
+{
+    const char *const dir = *state;
+    char *before, *after;
+
+    free(program_run(dir, 0, NULL_RUN "-b 8 --steps 2 --out %s/r", dir));
+    before = read_text(dir, "r/run.json");
+    free(program_run(dir, 2, NULL_RUN "-b 8 --steps 4 --resume --seed 6 --out %s/r", dir));
+    after = read_text(dir, "r/run.json");
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    damage(dir, "r/" CHECKPOINT_NAME);
+    before = read_text(dir, "r/mlperf.log");
+    free(program_run(dir, 3, NULL_RUN "-b 8 --steps 4 --resume --out %s/r", dir));
+    after = read_text(dir, "r/mlperf.log");
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+}
+
+/* No file may grow beyond a megabyte: no checkpoint then, but the run goes on and its logs stand.
+ */
+static void full_disk_costs_the_checkpoint(void **state)
+{
+    const char *const dir = *state;
+    char *const words =
+        xasprintf(NULL_RUN "-b 8 --synthetic-samples 16 --epochs 2 --target 0 --out %s/r", dir);
+    char *const folder = file_join(dir, "r");
+    char *said;
+    cJSON *log, *result;
+
+    assert_int_equal(program_wait(program_start(dir, 1 << 20, -1, words), &said), 0);
+    assert_says(said, "no checkpoint of step 2");
+    assert_says(said, "training goes on");
+    log = read_lines(dir, "r/mlperf.log");
+    assert_int_equal(count_key(log, "run_stop", NULL), 1);
+    assert_int_equal(count_key(log, "eval_accuracy", NULL), 1);
+    result = read_json(dir, "r/result.json");
+    assert_true(number_of(result, "steps") == 4);
+    assert_false(checkpoint_exists(folder));
+    cJSON_Delete(log);
+    cJSON_Delete(result);
+    free(said);
+    free(words);
+    free(folder);
+}
+
+#define S(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        S(resumed_run_is_the_same),
+        S(refused_resume_changes_nothing),
+        S(full_disk_costs_the_checkpoint),
+    };
+
+    return cmocka_run_group_tests_name("run_resume", tests, NULL, NULL);
+}

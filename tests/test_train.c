@@ -1,0 +1,228 @@
+/* The training loop on a model small enough for ref: resuming is exact, the target ends the run, a
+ * loss that is not a number is found, the optimiser counts its steps. */
+#include <math.h>
+
+#include "ops/ops.h"
+#include "test_data_pipeline.h"
+#include "train/loop.h"
+
+enum { N_CLASSES = 3, BATCH = 5, STEPS_PER_EPOCH = N_GOOD / BATCH };
+
+/* The task's context. */
+struct small {
+    const struct source *source;
+    struct image_norm norm;
+};
+
+static struct sum_weight build(void *context, struct graph *g, int batch)
+{
+    const struct small *const t = context;
+    struct tensor *x = graph_input(g, "images", DT_U8, SHAPE(batch, SIZE, SIZE, 3));
+
+    x = conv2d(g, image_norm(g, x, t->norm), "conv", (struct conv){.out = 4, .k = 4, .stride = 4});
+    x = relu(g, batchnorm(g, x, "conv", (struct norm){0}));
+    x = linear(g, avgpool_all(g, x), "fc", N_CLASSES, 0.5);
+    if (g->mode == GRAPH_EVAL)
+        graph_output(g, "scores", x);
+    return softmax_xent(g, x, graph_input(g, "labels", DT_I32, SHAPE(batch)),
+                        graph_input(g, "weights", DT_F32, SHAPE(batch)), (struct loss){0});
+}
+
+static int open_stream(void *context, enum pipeline_mode mode, int batch, uint64_t epoch,
+                       uint64_t step, struct pipeline **out)
+{
+    const struct small *const t = context;
+    struct pipeline_config f =
+        mode == PIPELINE_TRAIN ? train_config(t->source) : eval_config(t->source);
+
+    f.batch_size = (size_t)batch;
+    f.first_epoch = epoch;
+    f.first_step = step;
+    if (mode == PIPELINE_EVAL)
+        f.n_batches = pipeline_steps_per_epoch(&f);
+    return pipeline_open(&f, out);
+}
+
+static void log_nothing(const void *context, struct trace *t)
+{
+    (void)context;
+    (void)t;
+}
+
+/* A data set, a run folder and the settings of a run; a test changes what it is about. */
+struct rig {
+    char *data, *dir;
+    struct small small;
+    struct source *source;
+    struct engine engine;
+    struct trace trace;
+    struct train_settings s;
+    struct train_result result;
+    int resume;
+};
+
+static void rig_begin(struct rig *r)
+{
+    *r = (struct rig){.data = mixed_folder(0), .dir = temp_dir()};
+    r->source = open_source(r->data);
+    r->small = (struct small){r->source, {{128, 128, 128}, {0.02F, 0.02F, 0.02F}}};
+    assert_int_equal(engine_open(&r->engine, "ref", (struct device_options){.threads = 1}), 0);
+    trace_open(&r->trace);
+    opt_defaults(&train_options, &r->s);
+    r->s.batch_size = BATCH;
+    r->s.epochs = 3;
+    r->s.lr = 0.05;
+}
+
+static int rig_train(struct rig *r)
+{
+    const struct task task = {.name = "small",
+                              .unit = "images",
+                              .metric = metric_find("top1"),
+                              .context = &r->small,
+                              .build = build,
+                              .open = open_stream,
+                              .log = log_nothing,
+                              .n_train = N_GOOD,
+                              .n_eval = N_GOOD};
+    struct train_run run = {.task = &task,
+                            .settings = &r->s,
+                            .engine = &r->engine,
+                            .trace = &r->trace,
+                            .dir = r->dir,
+                            .resume = r->resume,
+                            .seed = 11};
+    int rc = train_open(&run);
+
+    if (rc == 0) {
+        rc = train_run(&run, &r->result);
+        train_close(&run);
+    }
+    return rc;
+}
+
+static void rig_end(struct rig *r)
+{
+    assert_int_equal(trace_close(&r->trace), 0);
+    engine_close(&r->engine);
+    opt_release(&train_options, &r->s);
+    source_close(r->source);
+    remove_dir(r->data);
+    remove_dir(r->dir);
+}
+
+/* Heap. */
+static char *checkpoint_bytes(const struct rig *r, size_t *n)
+{
+    char *const path = file_join(r->dir, CHECKPOINT_NAME);
+    char *bytes;
+
+    assert_int_equal(file_read(path, 1 << 20, &bytes, n), 0);
+    free(path);
+    return bytes;
+}
+
+/* Interrupted within an epoch, or not: the checkpoints at the end are the same bytes. */
+static void test_a_resumed_run_is_the_same_run(void **state)
+{
+    char *want, *have;
+    size_t n_want, n_have;
+    struct rig whole, parts;
+
+    (void)state;
+    rig_begin(&whole);
+    rig_begin(&parts);
+    whole.s.steps = parts.s.steps = 3 * STEPS_PER_EPOCH;
+    assert_int_equal(rig_train(&whole), 0);
+    parts.s.steps = STEPS_PER_EPOCH + 2;
+    assert_int_equal(rig_train(&parts), 0);
+    assert_int_equal(parts.result.steps, STEPS_PER_EPOCH + 2);
+    parts.s.steps = whole.s.steps;
+    parts.resume = 1;
+    assert_int_equal(rig_train(&parts), 0);
+    assert_int_equal(parts.result.steps, whole.s.steps);
+    assert_int_equal(parts.result.samples, (2 * STEPS_PER_EPOCH - 2) * BATCH);
+    want = checkpoint_bytes(&whole, &n_want);
+    have = checkpoint_bytes(&parts, &n_have);
+    assert_int_equal(n_have, n_want);
+    assert_memory_equal(have, want, n_want);
+    assert_true(parts.result.last_loss == whole.result.last_loss);
+    free(want);
+    free(have);
+    rig_end(&parts);
+    rig_end(&whole);
+}
+
+static void test_the_target_ends_the_run(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    rig_begin(&r);
+    r.s.eval_every = 2;
+    r.s.target = 0.01;
+    assert_int_equal(rig_train(&r), 0);
+    assert_int_equal(r.result.status, TRAIN_REACHED);
+    assert_int_equal(r.result.steps, 2 * STEPS_PER_EPOCH);
+    rig_end(&r);
+    rig_begin(&r);
+    r.s.target = 1;
+    r.s.lr = 0;
+    assert_int_equal(rig_train(&r), 0);
+    assert_int_equal(r.result.status, TRAIN_NOT_REACHED);
+    assert_int_equal(r.result.steps, 3 * STEPS_PER_EPOCH);
+    assert_true(r.result.quality < 1);
+    rig_end(&r);
+}
+
+static void test_a_loss_that_is_no_number_ends_the_run(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    rig_begin(&r);
+    r.small.norm.scale[0] = NAN;
+    assert_int_equal(rig_train(&r), E_NUMERIC);
+    assert_reason_has("step 0");
+    assert_reason_has("image_norm");
+    assert_int_equal(r.result.status, TRAIN_FAILED);
+    assert_int_equal(r.result.steps, 0);
+    rig_end(&r);
+}
+
+/* From zero and corrected for it, Adam's first step is the learning rate, whatever the gradient. */
+static void test_the_first_step_of_adam_is_the_rate(void **state)
+{
+    const struct safetensors_tensor bias = {.name = "fc.bias",
+                                            .dtype = SAFETENSORS_F32,
+                                            .rank = 1,
+                                            .dims = {N_CLASSES},
+                                            .bytes = N_CLASSES * sizeof(float)};
+    struct checkpoint c;
+    float b[N_CLASSES];
+    struct rig r;
+
+    (void)state;
+    rig_begin(&r);
+    r.s.optimizer = OPTIMISER_adamw;
+    r.s.steps = 1;
+    assert_int_equal(rig_train(&r), 0);
+    assert_int_equal(checkpoint_open(&c, r.dir), 0);
+    assert_int_equal(checkpoint_read(&c, &bias, b), 0);
+    for (int i = 0; i < N_CLASSES; i++)
+        assert_true(fabsf(fabsf(b[i]) - 0.05F) < 1e-5F);
+    checkpoint_close(&c);
+    rig_end(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_resumed_run_is_the_same_run),
+        cmocka_unit_test(test_the_target_ends_the_run),
+        cmocka_unit_test(test_a_loss_that_is_no_number_ends_the_run),
+        cmocka_unit_test(test_the_first_step_of_adam_is_the_rate),
+    };
+
+    return cmocka_run_group_tests_name("training loop", tests, NULL, NULL);
+}
