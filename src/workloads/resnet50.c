@@ -57,7 +57,7 @@ static const char *const imagenet[][2] = {
 };
 
 static const char *const sample[][2] = {
-    {"image-size", "32"}, {"eval-resize", "32"}, {"classes", "10"}, {"target", "0.863"},
+    {"image-size", "32"}, {"eval-resize", "32"}, {"classes", "10"}, {"target", "0.864"},
     {"batch-size", "128"}, {"epochs", "4"}, {"eval-every", "2"}, {"area-min", "0.9"}, {"zero-gamma", "yes"},
     {"optimizer", "lars"}, {"lr", "1.4"}, {"weight-decay", "5e-5"}, {"momentum", "0.9"}, {"end-lr", "1e-4"},
     {"schedule", "polynomial"}, {"decay-power", "2"}, {"warmup-epochs", "0.2"}, {"label-smoothing", "0.1"},
@@ -67,7 +67,7 @@ static const char *const sample[][2] = {
 
 static const struct preset presets[] = {
     {"imagenet", "MLPerf Training closed division, ruleset 4.0.0: 224x224, LARS, top-1 0.759", imagenet},
-    {"sample", "Fashion-MNIST, 10,000 training images of 32x32, top-1 0.863 in four epochs", sample},
+    {"sample", "Fashion-MNIST, 10,000 training images of 32x32, top-1 0.864 in four epochs", sample},
     {NULL, NULL, NULL},
 };
 /* clang-format on */
