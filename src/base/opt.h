@@ -32,6 +32,13 @@ struct opt_row {
     char letter;                /* short flag or 0 */
 };
 
+/* A row for field `field` of struct `owner`; further members by name: OPT_ROW(owner, "lr",
+ * OPT_REAL, lr, .dflt = "0.1"). */
+#define OPT_ROW(owner, name_, type_, field, ...)                                                   \
+    {                                                                                              \
+        .name = name_, .type = type_, .offset = offsetof(struct owner, field), __VA_ARGS__         \
+    }
+
 struct opt_table {
     const char *owner; /* heading in --help */
     const struct opt_row *rows;

@@ -14,8 +14,7 @@ struct bench_settings {
 };
 
 /* clang-format off */
-#define ROW(name_, type_, field, ...) \
-    { .name = name_, .type = type_, .offset = offsetof(struct bench_settings, field), __VA_ARGS__ }
+#define ROW(...) OPT_ROW(bench_settings, __VA_ARGS__)
 
 static const struct opt_row rows[] = {
     ROW("match", OPT_STRING, match, .arg = "TEXT", .letter = 'm',

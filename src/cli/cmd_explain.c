@@ -11,8 +11,7 @@ struct explain_settings {
 };
 
 /* clang-format off */
-#define ROW(name_, type_, field, ...) \
-    { .name = name_, .type = type_, .offset = offsetof(struct explain_settings, field), __VA_ARGS__ }
+#define ROW(...) OPT_ROW(explain_settings, __VA_ARGS__)
 
 static const struct opt_row rows[] = {
     ROW("eval", OPT_BOOL, eval, .dflt = "no", .help = "Show the plan of evaluation instead of training"),

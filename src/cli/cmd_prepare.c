@@ -11,8 +11,7 @@ struct prepare_settings {
 };
 
 /* clang-format off */
-#define ROW(name_, type_, field, ...) \
-    { .name = name_, .type = type_, .offset = offsetof(struct prepare_settings, field), __VA_ARGS__ }
+#define ROW(...) OPT_ROW(prepare_settings, __VA_ARGS__)
 
 static const struct opt_row rows[] = {
     ROW("from", OPT_STRING, from, .arg = "DIR", .help = "What to convert: a folder with train/CLASS/IMAGE and val/CLASS/IMAGE"),

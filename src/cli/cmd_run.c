@@ -20,8 +20,7 @@ struct run_settings {
 };
 
 /* clang-format off */
-#define ROW(name_, type_, field, ...) \
-    { .name = name_, .type = type_, .offset = offsetof(struct run_settings, field), __VA_ARGS__ }
+#define ROW(...) OPT_ROW(run_settings, __VA_ARGS__)
 
 static const struct opt_row rows[] = {
     ROW("out", OPT_STRING, out, .arg = "DIR", .help = "The run folder; runs/WORKLOAD-DATE by default"),

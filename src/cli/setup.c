@@ -7,8 +7,7 @@
 #include "base/err.h"
 
 /* clang-format off */
-#define ROW(name_, type_, field, ...) \
-    { .name = name_, .type = type_, .offset = offsetof(struct setup_settings, field), __VA_ARGS__ }
+#define ROW(...) OPT_ROW(setup_settings, __VA_ARGS__)
 
 static const struct opt_row rows[] = {
     ROW("preset", OPT_STRING, preset, .arg = "NAME", .letter = 'p', .help = "Named settings of the workload, see stave list"),

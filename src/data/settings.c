@@ -4,10 +4,7 @@
 
 static const char *const on_bad_names[] = {[ON_BAD_SKIP] = "skip", [ON_BAD_FAIL] = "fail", NULL};
 
-#define ROW(name_, type_, field, ...)                                                              \
-    {                                                                                              \
-        .name = name_, .type = type_, .offset = offsetof(struct data_settings, field), __VA_ARGS__ \
-    }
+#define ROW(...) OPT_ROW(data_settings, __VA_ARGS__)
 
 /* clang-format off */
 static const struct opt_row rows[] = {

@@ -22,8 +22,7 @@ struct resnet50_settings {
 };
 
 /* clang-format off */
-#define ROW(name_, type_, field, ...) \
-    { .name = name_, .type = type_, .offset = offsetof(struct resnet50_settings, field), __VA_ARGS__ }
+#define ROW(...) OPT_ROW(resnet50_settings, __VA_ARGS__)
 
 static const struct opt_row rows[] = {
     ROW("classes", OPT_INT, classes, .dflt = "1000", .min = 2, .max = 1e6, .arg = "N", .help = "Classes to tell apart"),
