@@ -1,6 +1,7 @@
 /* The program: picks the command, prints the reason of a failure, and is the only place that
  * decides the exit code. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,14 +33,19 @@ static int run(int argc, char **argv)
     return c->run(c, argc - 1, argv + 1);
 }
 
-/* Results that did not reach stdout are no success. A reader that went away (| head) has seen what
- * it wanted. */
+/* The reader of a pipe went away (| head): it has seen what it wanted. */
+static int reader_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
+/* Results that did not reach stdout are no success. */
 static int flush_results(int code)
 {
     errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return code;
-    if (errno == EPIPE)
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || reader_gone())
         return code;
     fprintf(stderr, "stave: write to standard output: %s\n", errno ? strerror(errno) : "failed");
     return code == EXIT_REACHED ? EXIT_WORLD : code;

@@ -10,11 +10,7 @@ static const enum schedule_kind schedule_kinds[] = {SCHEDULE_CONSTANT, SCHEDULE_
                                                     SCHEDULE_COSINE, SCHEDULE_POLYNOMIAL};
 static const char *const lars_rates[] = {"inside", "outside", NULL};
 
-#define ROW(name_, type_, field, ...)                                                              \
-    {                                                                                              \
-        .name = name_, .type = type_, .offset = offsetof(struct train_settings, field),            \
-        __VA_ARGS__                                                                                \
-    }
+#define ROW(...) OPT_ROW(train_settings, __VA_ARGS__)
 
 static const struct opt_row rows[] = {
     ROW("batch-size", OPT_INT, batch_size, .dflt = "32", .min = 1, .max = 1 << 20, .arg = "N",
