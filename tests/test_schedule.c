@@ -33,8 +33,12 @@ static void check_rows(const struct schedule *s, const struct row *rows, size_t 
 /* 10 steps an epoch, 2 epochs of warm-up, 5 in all; decay length 50 - 20 + 1 = 31. */
 static void test_polynomial(void **state)
 {
-    const struct schedule s = {
-        .kind = SCHEDULE_POLYNOMIAL, .base = 7.4, .end = 1e-4, .warmup = 20, .total = 50};
+    const struct schedule s = {.kind = SCHEDULE_POLYNOMIAL,
+                               .base = 7.4,
+                               .end = 1e-4,
+                               .power = 2,
+                               .warmup = 20,
+                               .total = 50};
     const double span = 7.4 - 1e-4;
     const double t1 = 1.0 / 31, last = 29.0 / 31, after = 30.0 / 31;
 
@@ -54,6 +58,8 @@ static void test_polynomial_powers(void **state)
     CHECK_ROWS(s, {0, 1}, {1, 0.9}, {5, 0.5}, {9, 0.1}, {10, 0});
     s.power = 3;
     CHECK_ROWS(s, {0, 1}, {5, 0.125}, {10, 0});
+    s.power = 0; /* no decay: x^0 is 1 */
+    CHECK_ROWS(s, {0, 1}, {5, 1}, {10, 1});
 }
 
 static void test_no_warmup_starts_at_the_base_rate(void **state)
@@ -88,6 +94,7 @@ static void test_steps(void **state)
     static const long long boundaries[] = {30, 60, 80};
     struct schedule s = {.kind = SCHEDULE_STEPS,
                          .base = 1,
+                         .factor = 0.1,
                          .warmup = 5,
                          .total = 90,
                          .boundaries = boundaries,
@@ -99,6 +106,8 @@ static void test_steps(void **state)
     s.factor = 0.5;
     s.warmup = 40; /* reaches over the first boundary */
     CHECK_ROWS(s, {29, 29.0 / 40}, {30, 0.5 * 30 / 40}, {40, 0.5}, {60, 0.25});
+    s.factor = 0;
+    CHECK_ROWS(s, {29, 29.0 / 40}, {30, 0}, {60, 0});
 }
 
 static void test_cosine(void **state)

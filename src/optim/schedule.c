@@ -34,11 +34,10 @@ int schedule_check(const struct schedule *s)
 
 static double steps_rate(const struct schedule *s, long long step)
 {
-    const double factor = s->factor > 0 ? s->factor : 0.1;
     double rate = s->base;
 
     for (size_t i = 0; i < s->n_boundaries && s->boundaries[i] <= step; i++)
-        rate *= factor;
+        rate *= s->factor;
     return rate;
 }
 
@@ -62,7 +61,7 @@ static double decayed_rate(const struct schedule *s, long long step)
     case SCHEDULE_COSINE:
         return s->end + span * (1 + cos(M_PI * decay_progress(s, step))) / 2;
     case SCHEDULE_POLYNOMIAL:
-        return s->end + span * pow(1 - decay_progress(s, step), s->power > 0 ? s->power : 2);
+        return s->end + span * pow(1 - decay_progress(s, step), s->power);
     }
     BUG("no such schedule: %d", (int)s->kind);
 }

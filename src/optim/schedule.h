@@ -24,8 +24,8 @@ struct schedule {
     enum schedule_kind kind;
     double base;
     double end;                  /* cosine, polynomial */
-    double power;                /* polynomial; 0 means 2 */
-    double factor;               /* steps; 0 means 0.1 */
+    double power;                /* polynomial */
+    double factor;               /* steps */
     long long warmup, total;     /* steps */
     const long long *boundaries; /* rising; borrowed */
     size_t n_boundaries;
