@@ -42,13 +42,17 @@ static void refusals(void **state)
         {3, "--data-dir /nonexistent/stave", {"/nonexistent/stave", "train"}},
         {3, "--init /nonexistent/w.safetensors --synthetic", {"/nonexistent/w.safetensors", ""}},
         {2, "--device nosuch --synthetic", {"nosuch", ""}},
+        {2, "--pixel-mean nan,1,1 --synthetic", {"pixel-mean", "not finite"}},
+        {2, "--pixel-std 1,inf,1 --synthetic", {"pixel-std", "not finite"}},
+        {2, "--beta1 1 --synthetic", {"beta1", "0.999999"}},
+        {2, "--steps 0 --synthetic", {"device null computes nothing", "give --steps N"}},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char *const said =
-            program_run(*state, cases[i].code,
-                        "run resnet50 -p sample --threads 1 --out %s/r%zu -o device=null %s",
-                        (char *)*state, i, cases[i].words);
+        char *const said = program_run(
+            *state, cases[i].code,
+            "run resnet50 -p sample --threads 1 --out %s/r%zu -o device=null -o steps=1 %s",
+            (char *)*state, i, cases[i].words);
         assert_says(said, cases[i].says[0]);
         assert_says(said, cases[i].says[1]);
         free(said);
@@ -194,8 +198,9 @@ static void log_structure(void **state)
     cJSON *log;
 
     free(program_run(dir, 1,
-                     NULL_RUN "--synthetic-samples 20 -b 5 --epochs 4 --eval-every 2 "
-                              "--eval-offset 1 --checkpoint-every 0 --target 1 --out %s/r",
+                     "run resnet50 -p sample --threads 1 --synthetic --seed 5 --lr 0 "
+                     "--synthetic-samples 20 -b 5 --epochs 4 --eval-every 2 "
+                     "--eval-offset 1 --checkpoint-every 0 --target 1 --out %s/r",
                      dir));
     log = read_lines(dir, "r/mlperf.log");
     key_order(log, &order);
@@ -238,16 +243,13 @@ static void dry_run_says_what_the_rules_say(void **state)
     free(folder);
 }
 
-/* The imagenet preset with one setting changed, on data of ImageNet's size; the words of the rules
- * go to out. */
-static const char *division(const char *name, const char *value, int synthetic, struct str *out)
+/* The imagenet preset with one setting changed, on a device that computes. */
+static struct workload_settings imagenet(const char *name, const char *value)
 {
     const struct workload *const w = workload_find("resnet50");
     const struct opt_table *const tables[] = {&train_options, &data_options, w->options};
-    struct workload_settings s = {.own = xcalloc(1, w->settings_bytes)};
+    struct workload_settings s = {.own = xcalloc(1, w->settings_bytes), .computes = 1};
     void *const into[] = {&s.train, &s.data, s.own};
-    const struct task task = {.n_train = 1281167, .n_eval = 50000};
-    const char *result;
 
     for (size_t t = 0; t < COUNT_OF(tables); t++) {
         const char *const change[][2] = {{name, value}, {NULL, NULL}};
@@ -259,11 +261,32 @@ static const char *division(const char *name, const char *value, int synthetic, 
                     assert_int_equal(
                         opt_set(opt_find(tables[t], (*p)[0]), into[t], (*p)[1], "test"), 0);
     }
+    return s;
+}
+
+static void release(struct workload_settings *s)
+{
+    opt_release(&train_options, &s->train);
+    opt_release(&data_options, &s->data);
+    opt_release(workload_find("resnet50")->options, s->own);
+    free(s->own);
+}
+
+static const char *division_of(struct workload_settings s, struct str *out)
+{
+    const struct task task = {.n_train = 1281167, .n_eval = 50000}; /* ImageNet's size */
+
+    return workload_find("resnet50")->rules(&s, &task, out);
+}
+
+static const char *division(const char *name, const char *value, int synthetic, struct str *out)
+{
+    struct workload_settings s = imagenet(name, value);
+    const char *result;
+
     s.data.synthetic = synthetic;
-    result = w->rules(&s, &task, out);
-    for (size_t t = 0; t < COUNT_OF(tables); t++)
-        opt_release(tables[t], into[t]);
-    free(s.own);
+    result = division_of(s, out);
+    release(&s);
     return result;
 }
 
@@ -283,6 +306,25 @@ static void only_what_is_free_stays_closed(void **state)
         {"optimizer", "adamw", "open", "opt_name is adamw"},
         {"momentum", "0.8", "open", "lars_opt_momentum is 0.8"},
         {"batch-size", "256", "closed", "the smallest is 1632"},
+        {"lr-batch", "816", "closed", ""},
+        {"lr-batch", "1632", "closed", ""},
+        {"label-offset", "-1", "closed", ""},
+        {"label-offset", "1", "open", "label-offset is 1; the closed division wants 0 or -1: "},
+        {"steps", "10", "open", "steps is 10; the closed division wants 0: "},
+        {"schedule", "cosine", "open", "decay_poly_power is not set"},
+        {"schedule", "constant", "open", "schedule is constant; the closed division wants poly"},
+        {"lars-eta", "0.002", "open", "lars-eta is 0.002; the closed division wants 0.001: "},
+        {"lars-rate", "outside", "open", "lars-rate is outside; the closed division wants in"},
+        {"nesterov", "yes", "closed", ""}, /* means nothing to LARS */
+        {"clip-norm", "1", "open", "clip-norm is 1; the closed division wants 0: "},
+        {"max-pixels", "1M", "open", "max-pixels is 1M; the closed division wants 200M: "},
+        {"eval-resize", "224", "open", "eval-resize is 224; the closed division wants 256: "},
+        {"area-min", "0.08", "open", "area-min is 0.08; the closed division wants 0.05: "},
+        {"area-max", "0.9", "open", "area-max is 0.9; the closed division wants 1: "},
+        {"flip", "no", "open", "flip is no; the closed division wants yes: "},
+        {"zero-gamma", "yes", "open", "zero-gamma is yes; the closed division wants no: "},
+        {"pixel-mean", "0,0,0", "open", "pixel-mean is 0,0,0; the closed division wants 123.68"},
+        {"pixel-std", "58,57,57", "open", "pixel-std is 58,57,57; the closed division wants 1,"},
     };
 
     (void)state;
@@ -304,6 +346,81 @@ static void invented_data_is_never_closed(void **state)
     assert_string_equal(division("lr", "7.4", 1, &words), "open");
     assert_says(words.s, "the data is synthetic");
     str_release(&words);
+}
+
+static int judged(const struct workload *w, const char *name)
+{
+    for (const struct closed_option *c = w->closed; c->name; c++)
+        if (strcmp(c->name, name) == 0)
+            return 1;
+    return 0;
+}
+
+/* An option that is added later must be called free or given its closed value, and one that is gone
+ * must go from the list. */
+static void every_option_is_judged(void **state)
+{
+    (void)state;
+    for (int i = 0; workloads[i]; i++) {
+        const struct workload *const w = workloads[i];
+        const struct opt_table *const tables[] = {&train_options, &data_options, w->options};
+        size_t n = 0, n_judged = 0;
+        for (size_t t = 0; t < COUNT_OF(tables); n += tables[t++]->n_rows)
+            for (size_t r = 0; r < tables[t]->n_rows; r++)
+                if (!judged(w, tables[t]->rows[r].name))
+                    fail_msg("%s: the closed division's word on %s is missing", w->name,
+                             tables[t]->rows[r].name);
+        while (w->closed[n_judged].name)
+            n_judged++;
+        assert_int_equal(n_judged, n);
+    }
+}
+
+/* What the rules ask and no option of the tables says. */
+static void weights_and_device_count(void **state)
+{
+    struct workload_settings s = imagenet("lr", "7.4");
+    struct str words = STR_INIT;
+
+    (void)state;
+    assert_string_equal(division_of(s, &words), "closed");
+    s.from_weights = 1;
+    assert_string_equal(division_of(s, &words), "open");
+    assert_says(words.s, "starts from given weights");
+    s.from_weights = 0;
+    s.computes = 0;
+    assert_string_equal(division_of(s, &words), "open");
+    assert_says(words.s, "the device computes nothing");
+    s.computes = 1;
+    s.train.optimizer = OPTIMISER_sgd;
+    s.train.nesterov = 1;
+    assert_string_equal(division_of(s, &words), "open");
+    assert_says(words.s, "nesterov is yes");
+    release(&s);
+    str_release(&words);
+}
+
+/* The log states the rate that is applied, and no power of a decay that is none. */
+static void log_states_what_the_run_does(void **state)
+{
+    const char *const dir = *state;
+    const cJSON *last;
+    cJSON *log;
+
+    free(program_run(dir, 0, NULL_RUN "-b 8 --lr 2 --lr-batch 32 --steps 1 --out %s/a", dir));
+    log = read_lines(dir, "a/mlperf.log");
+    assert_int_equal(count_key(log, "lars_opt_base_learning_rate", &last), 1);
+    assert_true(number_of(last, "value") == 0.5);
+    assert_int_equal(count_key(log, "lars_opt_learning_rate_decay_poly_power", NULL), 1);
+    assert_int_equal(count_key(log, "submission_division", &last), 1);
+    assert_string_equal(string_of(last, "value"), "open");
+    cJSON_Delete(log);
+    free(program_run(dir, 0, NULL_RUN "-b 8 --schedule constant --steps 1 --out %s/b", dir));
+    log = read_lines(dir, "b/mlperf.log");
+    assert_int_equal(count_key(log, "lars_opt_base_learning_rate", NULL), 1);
+    assert_int_equal(count_key(log, "lars_opt_learning_rate_decay_poly_power", NULL), 0);
+    assert_int_equal(count_key(log, "lars_opt_end_learning_rate", NULL), 0);
+    cJSON_Delete(log);
 }
 
 /* Whoever reads standard output may stop: the run and its folder do not suffer. */
@@ -341,6 +458,9 @@ int main(void)
         S(dry_run_says_what_the_rules_say),
         cmocka_unit_test(only_what_is_free_stays_closed),
         cmocka_unit_test(invented_data_is_never_closed),
+        cmocka_unit_test(every_option_is_judged),
+        cmocka_unit_test(weights_and_device_count),
+        S(log_states_what_the_run_does),
         S(output_may_be_closed),
     };
 

@@ -247,7 +247,7 @@ static void bad_samples_stop_the_run_on_request(void **state)
 
     make_damaged_data(dir);
     said = program_run(dir, 3,
-                       "run resnet50 -p sample --device null -d %s -b 6 --seed 5 --epochs 1 "
+                       "run resnet50 -p sample --device null -d %s -b 6 --seed 5 --steps 4 "
                        "--on-bad fail --out %s/r",
                        dir, dir);
     assert_says(said, "train.rec");

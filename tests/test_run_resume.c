@@ -99,7 +99,7 @@ static void full_disk_costs_the_checkpoint(void **state)
 {
     const char *const dir = *state;
     char *const words =
-        xasprintf(NULL_RUN "-b 8 --synthetic-samples 16 --epochs 2 --target 0 --out %s/r", dir);
+        xasprintf(NULL_RUN "-b 8 --synthetic-samples 16 --eval-every 2 --steps 4 --out %s/r", dir);
     char *const folder = file_join(dir, "r");
     char *said;
     cJSON *log, *result;

@@ -18,6 +18,7 @@
 #include "train/checkpoint.h"
 
 #define NULL_RUN "run resnet50 -p sample --device null --threads 1 --synthetic --seed 5 "
+#define LONG "-b 1 --synthetic-samples 100000000 --steps 100000000"
 
 struct running {
     struct program program;
@@ -70,7 +71,7 @@ static long long checkpoint_step(const char *dir)
 static void first_signal_stops_and_the_run_goes_on(void **state)
 {
     const char *const dir = *state;
-    struct running r = start(dir, NULL_RUN "-b 1 --synthetic-samples 100000000", "epoch_start");
+    struct running r = start(dir, NULL_RUN LONG, "epoch_start");
     const cJSON *last;
     long long step;
     cJSON *log, *events, *result;
@@ -100,7 +101,7 @@ static void first_signal_stops_and_the_run_goes_on(void **state)
 static void second_signal_ends_at_once(void **state)
 {
     const char *const dir = *state;
-    struct running r = start(dir, NULL_RUN "-b 1 --synthetic-samples 100000000", "epoch_start");
+    struct running r = start(dir, NULL_RUN LONG, "epoch_start");
     char *const events = xstrdup(r.events), *const folder = file_join(dir, "r");
     char *text;
 
@@ -120,7 +121,7 @@ static void second_signal_ends_at_once(void **state)
 static void stopped_evaluation_is_made_up(void **state)
 {
     static const char words[] =
-        NULL_RUN "-b 1 --synthetic-samples 30000 --epochs 1 --target 0 --checkpoint-every 0";
+        NULL_RUN "-b 1 --synthetic-samples 30000 --steps 30000 --eval-every 1 --checkpoint-every 0";
     const char *const dir = *state;
     struct running r = start(dir, words, "eval_start");
     const cJSON *last;

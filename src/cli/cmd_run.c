@@ -100,7 +100,11 @@ static int open_trace(struct run *r)
     const struct jsonl_options jsonl = {.path = events, .mode = again ? JSONL_APPEND : JSONL_NEW};
     const struct terminal_options terminal = {.unit = r->task.unit,
                                               .metric = r->task.metric->title,
-                                              .target = r->setup.settings.train.target};
+                                              .target = r->setup.settings.train.target,
+                                              .direction = r->task.metric->direction ==
+                                                                   METRIC_LOWER_IS_BETTER
+                                                               ? TERMINAL_LOWER_IS_BETTER
+                                                               : TERMINAL_HIGHER_IS_BETTER};
     int rc;
 
     trace_open(&r->trace);
@@ -228,6 +232,14 @@ static int train(struct run *r)
     return rc;
 }
 
+static int check_device(const struct run *r)
+{
+    if (r->engine.backend->computes || r->own.dry_run || r->setup.settings.train.steps > 0)
+        return 0;
+    return err(E_USAGE, "device %s computes nothing, so no target can be reached; give --steps N",
+               r->engine.backend->name);
+}
+
 static int run_task(struct run *r)
 {
     int rc;
@@ -237,7 +249,10 @@ static int run_task(struct run *r)
     r->dir = r->own.out ? xstrdup(r->own.out) : default_folder(r->setup.workload->name);
     rc = setup_engine(&r->setup, &r->engine);
     if (rc == 0) {
-        rc = r->own.dry_run ? dry_run(r) : train(r);
+        r->setup.settings.from_weights = r->own.init != NULL;
+        rc = check_device(r);
+        if (rc == 0)
+            rc = r->own.dry_run ? dry_run(r) : train(r);
         engine_close(&r->engine);
     }
     r->setup.workload->close(&r->task);

@@ -99,9 +99,11 @@ void setup_release(struct setup *s)
     *s = (struct setup){0};
 }
 
-int setup_engine(const struct setup *s, struct engine *out)
+int setup_engine(struct setup *s, struct engine *out)
 {
     const char *const name = s->own.device ? s->own.device : backends[0]->name;
 
-    return engine_open(out, name, (struct device_options){.threads = (int)s->own.threads});
+    TRY(engine_open(out, name, (struct device_options){.threads = (int)s->own.threads}));
+    s->settings.computes = out->backend->computes;
+    return 0;
 }

@@ -26,7 +26,8 @@ struct setup {
 int setup_parse(struct setup *s, const struct command *c, int argc, char **argv,
                 const struct opt_table *extra, void *extra_settings);
 void setup_release(struct setup *s);
-int setup_engine(const struct setup *s, struct engine *out);
+/* Opens the device and notes in the settings whether it computes. */
+int setup_engine(struct setup *s, struct engine *out);
 
 /* The tables that such a command binds, for its description; each workload adds its own. */
 #define SETUP_TABLES &setup_options, &train_options, &data_options

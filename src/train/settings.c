@@ -5,9 +5,11 @@
 
 #include "base/err.h"
 
-static const char *const schedule_names[] = {"constant", "steps", "cosine", "polynomial", NULL};
-static const enum schedule_kind schedule_kinds[] = {SCHEDULE_CONSTANT, SCHEDULE_STEPS,
-                                                    SCHEDULE_COSINE, SCHEDULE_POLYNOMIAL};
+static const char *const schedule_names[] = {[SCHEDULE_CONSTANT] = "constant",
+                                             [SCHEDULE_STEPS] = "steps",
+                                             [SCHEDULE_COSINE] = "cosine",
+                                             [SCHEDULE_POLYNOMIAL] = "polynomial",
+                                             NULL};
 static const char *const lars_rates[] = {"inside", "outside", NULL};
 
 #define ROW(...) OPT_ROW(train_settings, __VA_ARGS__)
@@ -65,9 +67,9 @@ static const struct opt_row rows[] = {
             "Whether the learning rate of LARS goes into the momentum buffer or is applied to it"),
     ROW("epsilon", OPT_REAL, epsilon, .dflt = "0", .min = 0, .max = 1, .arg = "X",
         .help = "Epsilon of LARS and AdamW; 0: none for LARS, 1e-8 for AdamW"),
-    ROW("beta1", OPT_REAL, beta1, .dflt = "0.9", .min = 0, .max = 1, .arg = "X",
+    ROW("beta1", OPT_REAL, beta1, .dflt = "0.9", .min = 0, .max = 0.999999, .arg = "X",
         .help = "First decay of AdamW"),
-    ROW("beta2", OPT_REAL, beta2, .dflt = "0.999", .min = 0, .max = 1, .arg = "X",
+    ROW("beta2", OPT_REAL, beta2, .dflt = "0.999", .min = 0, .max = 0.999999, .arg = "X",
         .help = "Second decay of AdamW"),
     ROW("clip-norm", OPT_REAL, clip_norm, .dflt = "0", .min = 0, .max = 1e30, .arg = "X",
         .help = "Largest norm of the whole gradient; 0: no clipping"),
@@ -110,21 +112,30 @@ static int read_boundaries(const char *text, long long steps_per_epoch,
     return n;
 }
 
+double train_base_lr(const struct train_settings *s)
+{
+    return schedule_scale(s->lr, s->batch_size, s->lr_batch ? s->lr_batch : s->batch_size);
+}
+
+double train_decay_epochs(const struct train_settings *s)
+{
+    return s->decay_epochs > 0 ? s->decay_epochs : (double)s->epochs;
+}
+
 int train_schedule(const struct train_settings *s, long long steps_per_epoch,
                    long long boundaries[MAX_BOUNDARIES], struct schedule *out)
 {
-    const double epochs = s->decay_epochs > 0 ? s->decay_epochs : (double)s->epochs;
     const int n = read_boundaries(s->decay_at, steps_per_epoch, boundaries);
 
     TRY(n);
     *out = (struct schedule){
-        .kind = schedule_kinds[s->schedule],
-        .base = schedule_scale(s->lr, s->batch_size, s->lr_batch ? s->lr_batch : s->batch_size),
+        .kind = (enum schedule_kind)s->schedule,
+        .base = train_base_lr(s),
         .end = s->end_lr,
         .power = s->decay_power,
         .factor = s->decay_factor,
         .warmup = llround(s->warmup_epochs * (double)steps_per_epoch),
-        .total = llround(epochs * (double)steps_per_epoch),
+        .total = llround(train_decay_epochs(s) * (double)steps_per_epoch),
         .boundaries = boundaries,
         .n_boundaries = (size_t)n,
     };

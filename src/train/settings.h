@@ -18,7 +18,7 @@ struct train_settings {
     int optimizer, nesterov, lars_rate;
     double lr, momentum, weight_decay, lars_eta, epsilon, beta1, beta2, clip_norm;
     long long lr_batch;
-    int schedule;
+    int schedule; /* enum schedule_kind */
     double warmup_epochs, decay_epochs, end_lr, decay_power, decay_factor;
     char *decay_at;
 };
@@ -27,6 +27,10 @@ extern const struct opt_table train_options;
 
 /* The optimiser of these settings. */
 struct optim train_optim(const struct train_settings *s);
+/* What the run really uses: the peak learning rate at this batch, and the epochs the decay takes.
+ */
+double train_base_lr(const struct train_settings *s);
+double train_decay_epochs(const struct train_settings *s);
 /* The learning rate's schedule when an epoch has steps_per_epoch steps. boundaries is the caller's
  * room for the epochs of
  * --decay-at; E_USAGE when they can not be read or do not rise, or the schedule does not fit the

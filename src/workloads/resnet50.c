@@ -1,6 +1,7 @@
 /* Image classification with ResNet-50 v1.5. Preset imagenet: MLPerf Training's closed division,
  * ruleset 4.0.0, at a batch for which a reference convergence point exists. Preset sample: the same
  * model on Fashion-MNIST, where only class count and image size differ. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "workloads/workload.h"
 
 static const char ruleset_version[] = "4.0.0";
+extern const struct workload workload_resnet50;
 
 struct resnet50_settings {
     long long classes, image_size, eval_resize;
@@ -88,6 +90,9 @@ static int read_triple(const char *name, const char *text, float out[3])
     if (!text || sscanf(text, "%f,%f,%f%c", &out[0], &out[1], &out[2], &end) != 3)
         return err(E_USAGE, "%s: \"%s\" is not three numbers such as 123.68,116.78,103.94", name,
                    text ? text : "");
+    for (int c = 0; c < 3; c++)
+        if (!isfinite(out[c]))
+            return err(E_USAGE, "%s: \"%s\" holds a number that is not finite", name, text);
     return 0;
 }
 
@@ -159,44 +164,144 @@ static int open_pipeline(void *context, enum pipeline_mode mode, int batch, uint
 
 /* ---- rules ---- */
 
-enum { MAX_SETTINGS = 24 };
+enum { LARS = 1 << OPTIMISER_lars, SGD = 1 << OPTIMISER_sgd };
 
-static size_t rule_settings(const struct workload_settings *s, const struct task *task,
-                            struct rule_setting out[MAX_SETTINGS])
+/* clang-format off */
+static const struct closed_option closed[] = {
+    {"steps", "0", 0, "the run must train to the target"},
+    {"schedule", "polynomial", 0, "the learning rate must decay as a polynomial"},
+    {"nesterov", "no", SGD, "the reference's momentum is not Nesterov's"},
+    {"lars-eta", "0.001", LARS, "the reference's trust coefficient is fixed"},
+    {"lars-rate", "inside", LARS, "the reference's momentum holds the learning rate"},
+    {"clip-norm", "0", 0, "the reference clips no gradient"},
+    {"synthetic", "no", 0, "the data is synthetic, not ImageNet-1k"},
+    {"label-offset", "0|-1", 0, "labels must be the data set's"},
+    {"max-pixels", "200M", 0, "another limit may leave pictures out"},
+    {"eval-resize", "256", 0, "evaluation must scale as the reference does"},
+    {"area-min", "0.05", 0, "crops must be drawn as the reference draws them"},
+    {"area-max", "1", 0, "crops must be drawn as the reference draws them"},
+    {"flip", "yes", 0, "the reference mirrors half of the training images"},
+    {"zero-gamma", "no", 0, "weights must start as the reference's"},
+    {"pixel-mean", "123.68,116.78,103.94", 0, "pixels must be normalised as the reference does"},
+    {"pixel-std", "1,1,1", 0, "pixels must be normalised as the reference does"},
+    /* The ruleset's table checks these by their log keys. */
+    {"batch-size", NULL, 0, NULL}, {"accumulate", NULL, 0, NULL}, {"target", NULL, 0, NULL},
+    {"eval-every", NULL, 0, NULL}, {"eval-offset", NULL, 0, NULL}, {"optimizer", NULL, 0, NULL},
+    {"lr", NULL, 0, NULL}, {"lr-batch", NULL, 0, NULL}, {"warmup-epochs", NULL, 0, NULL},
+    {"decay-epochs", NULL, 0, NULL}, {"end-lr", NULL, 0, NULL}, {"decay-power", NULL, 0, NULL},
+    {"momentum", NULL, 0, NULL}, {"weight-decay", NULL, 0, NULL}, {"epsilon", NULL, 0, NULL},
+    {"classes", NULL, 0, NULL}, {"image-size", NULL, 0, NULL}, {"label-smoothing", NULL, 0, NULL},
+    /* Of schedules, optimisers and data that are not closed in any case. */
+    {"decay-factor", NULL, 0, NULL}, {"decay-at", NULL, 0, NULL}, {"beta1", NULL, 0, NULL},
+    {"beta2", NULL, 0, NULL}, {"synthetic-samples", NULL, 0, NULL},
+    /* Free. */
+    {"epochs", NULL, 0, NULL}, {"checkpoint-every", NULL, 0, NULL}, {"seed", NULL, 0, NULL},
+    {"data-dir", NULL, 0, NULL}, {"num-threads", NULL, 0, NULL}, {"prefetch", NULL, 0, NULL},
+    {"on-bad", NULL, 0, NULL}, {"org", NULL, 0, NULL}, {"platform", NULL, 0, NULL},
+    {NULL, NULL, 0, NULL},
+};
+/* clang-format on */
+
+/* What the run really does, by log key: the rules check it, the log states it. */
+enum { MAX_SETTINGS = 32, NOT_LOGGED = -1 };
+struct settings {
+    struct {
+        const char *key;
+        int trace_key; /* enum trace_key or NOT_LOGGED: only the rules ask */
+        struct trace_value value;
+    } rows[MAX_SETTINGS];
+    size_t n;
+};
+
+/* A setting that the run does not have is not there. */
+static void put(struct settings *s, const char *key, int trace_key, struct trace_value value)
 {
+    if (value.kind == TRACE_NONE)
+        return;
+    ASSERT(s->n < MAX_SETTINGS);
+    s->rows[s->n].key = key;
+    s->rows[s->n].trace_key = trace_key;
+    s->rows[s->n++].value = value;
+}
+#define LOGGED(s, name, value) put((s), #name, KEY_##name, (value))
+#define ASKED(s, name, value) put((s), #name, NOT_LOGGED, (value))
+
+static struct trace_value end_lr(const struct train_settings *t)
+{
+    return t->schedule == SCHEDULE_POLYNOMIAL || t->schedule == SCHEDULE_COSINE
+               ? trace_real(t->end_lr)
+               : trace_none();
+}
+
+static struct trace_value decay_power(const struct train_settings *t)
+{
+    return t->schedule == SCHEDULE_POLYNOMIAL ? trace_real(t->decay_power) : trace_none();
+}
+
+static struct trace_value decay_length(const struct train_settings *t)
+{
+    return t->schedule == SCHEDULE_POLYNOMIAL || t->schedule == SCHEDULE_COSINE
+               ? trace_real(train_decay_epochs(t))
+               : trace_none();
+}
+
+static void add_lars(struct settings *s, const struct train_settings *t)
+{
+    LOGGED(s, lars_opt_base_learning_rate, trace_real(train_base_lr(t)));
+    LOGGED(s, lars_opt_end_learning_rate, end_lr(t));
+    LOGGED(s, lars_opt_learning_rate_decay_poly_power, decay_power(t));
+    LOGGED(s, lars_opt_learning_rate_decay_steps, decay_length(t));
+    LOGGED(s, lars_epsilon, trace_real(train_optim(t).eps));
+    LOGGED(s, lars_opt_learning_rate_warmup_epochs, trace_real(t->warmup_epochs));
+    LOGGED(s, lars_opt_momentum, trace_real(t->momentum));
+    LOGGED(s, lars_opt_weight_decay, trace_real(t->weight_decay));
+}
+
+static void add_sgd(struct settings *s, const struct train_settings *t)
+{
+    LOGGED(s, sgd_opt_base_learning_rate, trace_real(train_base_lr(t)));
+    LOGGED(s, sgd_opt_end_learning_rate, end_lr(t));
+    LOGGED(s, sgd_opt_learning_rate_decay_poly_power, decay_power(t));
+    LOGGED(s, sgd_opt_learning_rate_decay_steps, decay_length(t));
+    LOGGED(s, sgd_opt_weight_decay, trace_real(t->weight_decay));
+    LOGGED(s, sgd_opt_momentum, trace_real(t->momentum));
+    LOGGED(s, model_bn_span, trace_int(t->batch_size / t->accumulate));
+    LOGGED(s, opt_learning_rate_warmup_epochs, trace_real(t->warmup_epochs));
+}
+
+static void add_adamw(struct settings *s, const struct train_settings *t)
+{
+    LOGGED(s, opt_base_learning_rate, trace_real(train_base_lr(t)));
+    LOGGED(s, opt_end_learning_rate, end_lr(t));
+    LOGGED(s, opt_weight_decay, trace_real(t->weight_decay));
+    LOGGED(s, opt_epsilon, trace_real(train_optim(t).eps));
+    LOGGED(s, opt_learning_rate_warmup_epochs, trace_real(t->warmup_epochs));
+}
+
+static void run_settings(const struct workload_settings *s, const struct task *task,
+                         struct settings *out)
+{
+    /* An optimiser without a row has no keys of its own. */
+    static void (*const add_optimiser[N_OPTIMISERS])(struct settings *,
+                                                     const struct train_settings *) = {
+        [OPTIMISER_lars] = add_lars, [OPTIMISER_sgd] = add_sgd, [OPTIMISER_adamw] = add_adamw};
     const struct resnet50_settings *const own = s->own;
     const struct train_settings *const t = &s->train;
-    const double decay_epochs = t->decay_epochs > 0 ? t->decay_epochs : (double)t->epochs;
-    const int lars = t->optimizer == OPTIMISER_lars;
-    const struct rule_setting all[] = {
-        {"target", t->target, NULL},
-        {"train_samples", (double)task->n_train, NULL},
-        {"eval_samples", (double)task->n_eval, NULL},
-        {"model_image_size", (double)own->image_size, NULL},
-        {"model_classes", (double)own->classes, NULL},
-        {"eval_every", (double)t->eval_every, NULL},
-        {"eval_offset", (double)(t->eval_offset ? t->eval_offset : t->eval_every), NULL},
-        {"label_smoothing", own->label_smoothing, NULL},
-        {"global_batch_size", (double)t->batch_size, NULL},
-        {"gradient_accumulation_steps", (double)t->accumulate, NULL},
-        {"opt_name", 0, optimiser_names[t->optimizer]},
-        {lars ? "lars_opt_base_learning_rate" : "sgd_opt_base_learning_rate", t->lr, NULL},
-        {lars ? "lars_opt_end_learning_rate" : "sgd_opt_end_learning_rate", t->end_lr, NULL},
-        {lars ? "lars_opt_learning_rate_decay_poly_power"
-              : "sgd_opt_learning_rate_decay_poly_power",
-         t->schedule == 3 ? t->decay_power : 0, NULL},
-        {lars ? "lars_opt_learning_rate_decay_steps" : "sgd_opt_learning_rate_decay_steps",
-         decay_epochs, NULL},
-        {lars ? "lars_opt_momentum" : "sgd_opt_momentum", t->momentum, NULL},
-        {lars ? "lars_opt_weight_decay" : "sgd_opt_weight_decay", t->weight_decay, NULL},
-        {lars ? "lars_opt_learning_rate_warmup_epochs" : "opt_learning_rate_warmup_epochs",
-         t->warmup_epochs, NULL},
-        {lars ? "lars_epsilon" : "model_bn_span",
-         lars ? t->epsilon : (double)(t->batch_size / t->accumulate), NULL},
-    };
 
-    memcpy(out, all, sizeof(all));
-    return COUNT_OF(all);
+    out->n = 0;
+    ASKED(out, target, trace_real(t->target));
+    ASKED(out, train_samples, trace_int((long long)task->n_train)); /* the loop logs these two */
+    ASKED(out, eval_samples, trace_int((long long)task->n_eval));
+    ASKED(out, model_image_size, trace_int(own->image_size));
+    ASKED(out, model_classes, trace_int(own->classes));
+    ASKED(out, eval_every, trace_int(t->eval_every));
+    ASKED(out, eval_offset, trace_int(t->eval_offset ? t->eval_offset : t->eval_every));
+    LOGGED(out, global_batch_size, trace_int(t->batch_size));
+    LOGGED(out, gradient_accumulation_steps, trace_int(t->accumulate));
+    LOGGED(out, opt_name, trace_string(optimiser_names[t->optimizer]));
+    LOGGED(out, label_smoothing, trace_real(own->label_smoothing));
+    if (add_optimiser[t->optimizer])
+        add_optimiser[t->optimizer](out, t);
 }
 
 static const struct rule_benchmark *benchmark(void)
@@ -204,63 +309,47 @@ static const struct rule_benchmark *benchmark(void)
     return ruleset_benchmark(ruleset_find(ruleset_version), "resnet");
 }
 
+static size_t table_deviations(const struct settings *s, struct str *out)
+{
+    struct rule_setting given[MAX_SETTINGS];
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct trace_value *const v = &s->rows[i].value;
+        given[i] = (struct rule_setting){.key = s->rows[i].key,
+                                         .number = v->kind == TRACE_INT    ? (double)v->whole
+                                                   : v->kind == TRACE_REAL ? v->real
+                                                                           : 0,
+                                         .text = v->kind == TRACE_STRING ? v->text : NULL};
+    }
+    return rules_deviations(benchmark(), given, s->n, out);
+}
+
 static const char *rules(const struct workload_settings *s, const struct task *t, struct str *out)
 {
-    struct rule_setting settings[MAX_SETTINGS];
-    const size_t n = rule_settings(s, t, settings);
+    struct settings settings;
     size_t deviations;
 
     str_printf(out, "ruleset %s, benchmark resnet\n", ruleset_version);
-    deviations = rules_deviations(benchmark(), settings, n, out);
-    if (s->data.synthetic) {
-        str_add(out, "the data is synthetic; the closed division wants ImageNet-1k\n");
+    run_settings(s, t, &settings);
+    deviations = table_deviations(&settings, out);
+    deviations += workload_closed_deviations(&workload_resnet50, s, out);
+    if (s->from_weights) {
         deviations++;
+        str_add(out, "the run starts from given weights; the closed division wants random ones\n");
+    }
+    if (!s->computes) {
+        deviations++;
+        str_add(out, "the device computes nothing, so no result of it counts\n");
     }
     rules_convergence(benchmark(), s->train.batch_size, out);
     str_add(out, "\n");
     return rules_division(deviations);
 }
 
-static void log_lars(const struct train_settings *s, struct trace *t)
-{
-    TRACE_POINT(t, lars_opt_base_learning_rate, trace_real(s->lr));
-    TRACE_POINT(t, lars_opt_end_learning_rate, trace_real(s->end_lr));
-    TRACE_POINT(t, lars_opt_learning_rate_decay_poly_power, trace_real(s->decay_power));
-    TRACE_POINT(t, lars_opt_learning_rate_decay_steps,
-                trace_real(s->decay_epochs > 0 ? s->decay_epochs : (double)s->epochs));
-    TRACE_POINT(t, lars_epsilon, trace_real(s->epsilon));
-    TRACE_POINT(t, lars_opt_learning_rate_warmup_epochs, trace_real(s->warmup_epochs));
-    TRACE_POINT(t, lars_opt_momentum, trace_real(s->momentum));
-    TRACE_POINT(t, lars_opt_weight_decay, trace_real(s->weight_decay));
-}
-
-static void log_sgd(const struct train_settings *s, struct trace *t)
-{
-    TRACE_POINT(t, sgd_opt_base_learning_rate, trace_real(s->lr));
-    TRACE_POINT(t, sgd_opt_end_learning_rate, trace_real(s->end_lr));
-    TRACE_POINT(t, sgd_opt_learning_rate_decay_poly_power, trace_real(s->decay_power));
-    TRACE_POINT(t, sgd_opt_learning_rate_decay_steps,
-                trace_real(s->decay_epochs > 0 ? s->decay_epochs : (double)s->epochs));
-    TRACE_POINT(t, sgd_opt_weight_decay, trace_real(s->weight_decay));
-    TRACE_POINT(t, sgd_opt_momentum, trace_real(s->momentum));
-    TRACE_POINT(t, model_bn_span, trace_int(s->batch_size / s->accumulate));
-    TRACE_POINT(t, opt_learning_rate_warmup_epochs, trace_real(s->warmup_epochs));
-}
-
-static void log_adamw(const struct train_settings *s, struct trace *t)
-{
-    TRACE_POINT(t, opt_base_learning_rate, trace_real(s->lr));
-    TRACE_POINT(t, opt_weight_decay, trace_real(s->weight_decay));
-    TRACE_POINT(t, opt_learning_rate_warmup_epochs, trace_real(s->warmup_epochs));
-}
-
 static void log_settings(const void *context, struct trace *t)
 {
-    static void (*const log_optimiser[N_OPTIMISERS])(const struct train_settings *,
-                                                     struct trace *) = {
-        [OPTIMISER_lars] = log_lars, [OPTIMISER_sgd] = log_sgd, [OPTIMISER_adamw] = log_adamw};
     const struct resnet50_run *const r = context;
-    const struct train_settings *const s = &r->s->train;
+    struct settings s;
     struct str words = STR_INIT;
 
     TRACE_POINT(t, submission_benchmark, trace_string("resnet"));
@@ -268,11 +357,13 @@ static void log_settings(const void *context, struct trace *t)
     TRACE_POINT(t, submission_org, trace_string(r->own->org));
     TRACE_POINT(t, submission_platform, trace_string(r->own->platform));
     TRACE_POINT(t, submission_status, trace_string("research"));
-    TRACE_POINT(t, global_batch_size, trace_int(s->batch_size));
-    TRACE_POINT(t, gradient_accumulation_steps, trace_int(s->accumulate));
-    TRACE_POINT(t, opt_name, trace_string(optimiser_names[s->optimizer]));
-    TRACE_POINT(t, label_smoothing, trace_real(r->own->label_smoothing));
-    log_optimiser[s->optimizer](s, t);
+    run_settings(r->s, r->task, &s);
+    for (size_t i = 0; i < s.n; i++)
+        if (s.rows[i].trace_key != NOT_LOGGED)
+            trace_emit(t, &(const struct trace_event){.key = (enum trace_key)s.rows[i].trace_key,
+                                                      .value = s.rows[i].value,
+                                                      .file = __FILE__,
+                                                      .line = __LINE__});
     str_release(&words);
 }
 
@@ -405,6 +496,7 @@ const struct workload workload_resnet50 = {
     .options = &options,
     .settings_bytes = sizeof(struct resnet50_settings),
     .presets = presets,
+    .closed = closed,
     .ruleset = ruleset_version,
     .open = open_run,
     .close = close_run,

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/err.h"
+
 /* clang-format off */
 #define WORKLOAD(name) extern const struct workload workload_##name;
 #include "workloads/list.h"
@@ -29,4 +31,72 @@ const struct preset *preset_find(const struct workload *w, const char *name)
         if (!name || strcmp(p->name, name) == 0)
             return p;
     return NULL;
+}
+
+/* values: "a|b" */
+static int is_one_of(const char *values, const char *value)
+{
+    const size_t n = strlen(value);
+
+    for (const char *p = values; p; p = strchr(p, '|')) {
+        p += *p == '|';
+        if (strncmp(p, value, n) == 0 && (p[n] == '\0' || p[n] == '|'))
+            return 1;
+    }
+    return 0;
+}
+
+static void add_values(const char *values, struct str *out)
+{
+    for (const char *p = values; *p; p++)
+        if (*p == '|')
+            str_add(out, " or ");
+        else
+            str_printf(out, "%c", *p);
+}
+
+static const struct closed_option *closed_find(const struct workload *w, const char *name)
+{
+    const struct closed_option *c = w->closed;
+
+    while (c->name && !opt_same_name(c->name, name))
+        c++;
+    return c->name ? c : NULL;
+}
+
+static size_t option_deviates(const struct workload *w, const struct opt_row *row,
+                              const void *values, int optimizer, struct str *out)
+{
+    const struct closed_option *const c = closed_find(w, row->name);
+    struct str value = STR_INIT;
+    size_t deviates = 0;
+
+    opt_add_text(row, values, &value);
+    if (!c) {
+        str_printf(out, "%s is not among the options the rules are known for\n", row->name);
+        deviates = 1;
+    } else if (c->values && (!c->optimizers || c->optimizers >> optimizer & 1) &&
+               !is_one_of(c->values, value.s ? value.s : "")) {
+        str_printf(out, "%s is %s; the closed division wants ", row->name, value.s);
+        add_values(c->values, out);
+        str_printf(out, ": %s\n", c->why);
+        deviates = 1;
+    }
+    str_release(&value);
+    return deviates;
+}
+
+size_t workload_closed_deviations(const struct workload *w, const struct workload_settings *s,
+                                  struct str *out)
+{
+    const struct {
+        const struct opt_table *table;
+        const void *values;
+    } all[] = {{&train_options, &s->train}, {&data_options, &s->data}, {w->options, s->own}};
+    size_t n = 0;
+
+    for (size_t t = 0; t < COUNT_OF(all); t++)
+        for (size_t i = 0; i < all[t].table->n_rows; i++)
+            n += option_deviates(w, &all[t].table->rows[i], all[t].values, s->train.optimizer, out);
+    return n;
 }

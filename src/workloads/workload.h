@@ -20,6 +20,18 @@ struct workload_settings {
     struct train_settings train;
     struct data_settings data;
     void *own;
+    /* What no option of these tables says but the rules ask. */
+    int computes;     /* the device's results mean something */
+    int from_weights; /* training starts from weights somebody gives, not from random ones */
+};
+
+/* What the closed division says of one option. */
+struct closed_option {
+    const char *name;   /* NULL ends a list */
+    const char *values; /* demanded, as opt_add_text writes them, | between several; NULL: free, or
+                           the ruleset's table checks what follows from it */
+    int optimizers;     /* demanded only with these, a bit each; 0: always */
+    const char *why;    /* the reason, in words; NULL when values is */
 };
 
 struct workload_prepare {
@@ -37,6 +49,8 @@ struct workload {
     /* Checks the settings, opens the data and fills the task. seed is the run's. */
     int (*open)(const struct workload_settings *s, uint64_t seed, struct task *out);
     void (*close)(struct task *t);
+    /* Every option of train_options, data_options and the workload's own table must stand here. */
+    const struct closed_option *closed;
     const char *ruleset; /* the pinned MLPerf round: "4.0.0" */
     /* Appends, a line each, what the pinned rules say of these settings and of the open task's
      * number of samples. Returns the division, "closed" or "open". */
@@ -46,6 +60,11 @@ struct workload {
      * weight. */
     int (*foreign_name)(const char *name, char *out, size_t n);
 };
+
+/* Appends a line for each option that is not as the closed division demands, and for one that the
+ * list does not know, which nobody has judged yet; returns how many. */
+size_t workload_closed_deviations(const struct workload *w, const struct workload_settings *s,
+                                  struct str *out);
 
 extern const struct workload *const workloads[]; /* ends with NULL */
 const struct workload *workload_find(const char *name);
