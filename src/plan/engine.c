@@ -1,6 +1,5 @@
 #include "plan/engine.h"
 
-
 #include "base/err.h"
 #include "base/str.h"
 
