@@ -49,8 +49,6 @@ static void test_options_reach_the_optimiser(void **state)
     assert_int_equal(train_optim(&s).rate_outside, 0);
     set(&s, "epsilon", "0");
     assert_true(train_optim(&s).eps == 0);
-    set(&s, "optimizer", "adamw");
-    assert_true(train_optim(&s).eps == 1e-8);
     opt_release(&train_options, &s);
 }
 

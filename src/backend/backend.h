@@ -28,6 +28,7 @@ struct step {
     size_t scratch_bytes;  /* prepare() may ask */
     void *state;           /* the kernel's own, made by prepare(), freed by release() */
     char impl[IMPL_BYTES]; /* prepare() may say which implementation was chosen */
+    const char *why;       /* and why, where there was a choice; static text */
 };
 
 struct kernel {

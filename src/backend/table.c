@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "backend/backend.h"
 
 /* clang-format off */
@@ -12,3 +14,11 @@ const struct backend *const backends[] = {
     NULL,
 };
 /* clang-format on */
+
+const struct backend *backend_find(const char *name)
+{
+    for (int i = 0; backends[i]; i++)
+        if (strcmp(backends[i]->name, name) == 0)
+            return backends[i];
+    return NULL;
+}

@@ -20,11 +20,6 @@ int64_t clock_wall_ms(void)
     return read_ns(CLOCK_REALTIME) / 1000000;
 }
 
-int64_t clock_thread_cpu_ns(void)
-{
-    return read_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
 void clock_sleep_ns(int64_t ns)
 {
     const struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};

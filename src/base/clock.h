@@ -5,9 +5,8 @@
 
 #include <stdint.h>
 
-int64_t clock_ns(void);            /* monotonic, nanoseconds, no meaning of its own */
-int64_t clock_wall_ms(void);       /* milliseconds since 1970-01-01 UTC */
-int64_t clock_thread_cpu_ns(void); /* processor time of the calling thread */
+int64_t clock_ns(void);      /* monotonic, nanoseconds, no meaning of its own */
+int64_t clock_wall_ms(void); /* milliseconds since 1970-01-01 UTC */
 void clock_sleep_ns(int64_t ns);
 
 #endif

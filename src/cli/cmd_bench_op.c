@@ -86,12 +86,9 @@ static int bench_step(const struct engine *e, const struct node *n, int times, i
     return 0;
 }
 
-static int bench_plan(const struct plan *p, const struct bench_settings *own)
+/* Adds to *found the steps of a plan that were timed. */
+static int bench_plan(const struct plan *p, const struct bench_settings *own, int *found)
 {
-    int found = 0;
-
-    printf("%-18s %-26s %-20s %-20s %-22s %-4s %10s %10s %9s %8s\n", "op", "scope", "input",
-           "output", "kernel", "in plan", "median ms", "best ms", "GFLOP/s", "GB/s");
     for (int i = 0; i < p->n_steps; i++) {
         const struct node *const n = p->steps[i].node;
         const int times = n->n_in <= OP_USE_INPUTS && matches(n, own->match) ? count_same(p, i) : 0;
@@ -99,8 +96,20 @@ static int bench_plan(const struct plan *p, const struct bench_settings *own)
         if (!times)
             continue;
         TRY(bench_step(p->engine, n, times, (int)own->runs));
-        found++;
+        ++*found;
     }
+    return 0;
+}
+
+static int bench_session(const struct session *s, const struct bench_settings *own)
+{
+    int found = 0;
+
+    printf("%-18s %-26s %-20s %-20s %-22s %-4s %10s %10s %9s %8s\n", "op", "scope", "input",
+           "output", "kernel", "in plan", "median ms", "best ms", "GFLOP/s", "GB/s");
+    TRY(bench_plan(&s->train, own, &found));
+    if (s->accumulates)
+        TRY(bench_plan(&s->apply, own, &found));
     return found ? 0
                  : err(E_USAGE, "no step of the plan matches \"%s\"; stave explain shows them",
                        own->match);
@@ -119,7 +128,7 @@ static int bench(struct setup *s, const struct bench_settings *own)
     if (rc == 0) {
         rc = session_open(&session, &task, &s->settings.train, &engine);
         if (rc == 0) {
-            rc = bench_plan(&session.train, own);
+            rc = bench_session(&session, own);
             session_close(&session);
         }
         engine_close(&engine);

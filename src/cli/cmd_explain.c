@@ -66,11 +66,17 @@ static int explain(struct setup *s, const struct explain_settings *own)
         p = own->eval ? &session.eval : &session.train;
         if (rc == 0) {
             engine.backend->describe(engine.device, &what);
-            printf("%s, preset %s, %s, batch %d: %s\n", s->workload->name, s->preset->name,
-                   own->eval ? "evaluation" : "training step", session.micro_batch, what.s);
+            printf("%s, preset %s, %s, %d of %lld samples of a batch: %s\n", s->workload->name,
+                   s->preset->name, own->eval ? "evaluation" : "training step", session.micro_batch,
+                   s->settings.train.batch_size, what.s);
             if (own->profile > 0)
                 rc = profile(&session, p, &task, own->profile);
             plan_explain(p, &text);
+            if (session.accumulates && !own->eval) {
+                str_printf(&text, "\nafter %lld such runs, once per step:\n",
+                           s->settings.train.accumulate);
+                plan_explain(&session.apply, &text);
+            }
             fputs(text.s, stdout);
             session_close(&session);
         }
@@ -102,9 +108,9 @@ const struct command command_explain = {
     .min_args = 1,
     .max_args = 1,
     .summary = "Show the plan of a workload: steps, kernels, memory, FLOPs and bytes",
-    .about = "One line per step: number, f for forward and update or b for backward, op, scope "
-             "(the layer), shapes, the "
-             "kernel chosen, floating-point operations and the fewest bytes moved. --device null "
+    .about = "One line per step: number, f for forward, b for backward or u for update, op, "
+             "scope (the layer), shapes, the kernel chosen, floating-point operations and the "
+             "fewest bytes moved, and why that kernel where there was a choice. --device null "
              "plans on any machine.",
     .tables = tables,
     .run = run,

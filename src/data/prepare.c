@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "data/bytes.h"
+#include "data/decode.h"
 #include "data/prepare_int.h"
 #include "data/source.h"
 
@@ -139,10 +140,27 @@ static int already_there(const struct source *s, const char *prefix,
     return same;
 }
 
+/* Files are kept as they are, also those that no decoder takes; but they are named now, and not
+ * only when they have cost a sample of every epoch. */
+static void warn_unreadable(struct decoder *d, const struct source *s, uint64_t i,
+                            const struct sample *sample, uint64_t *n_bad)
+{
+    enum { NAMED = 8 };
+    char where[512];
+    struct rect whole;
+
+    if (decoder_begin(d, sample->data, sample->n, &whole) == 0 || ++*n_bad > NAMED)
+        return;
+    source_locate(s, i, where, sizeof(where));
+    warning("%s: %s; it is kept and will count as a bad sample", where, err_reason());
+}
+
 static int copy_samples(const struct source *s, struct recordio_writer *w, struct split *split,
                         const struct prepare_progress *progress)
 {
+    struct decoder *const decoder = decoder_new(0);
     struct sample sample = {0};
+    uint64_t n_bad = 0;
     int rc = 0;
 
     split->content_checksum = CHECKSUM_INIT;
@@ -150,12 +168,17 @@ static int copy_samples(const struct source *s, struct recordio_writer *w, struc
         rc = source_read(s, i, &sample);
         if (rc < 0)
             break;
+        warn_unreadable(decoder, s, i, &sample, &n_bad);
         split->content_checksum = sample_checksum(split->content_checksum, &sample);
         rc = recordio_writer_add(
             w, (struct recordio_entry){
                    .label = (float)sample.label, .id = i, .payload = sample.data, .n = sample.n});
         prepare_tell(progress, "write", i + 1, s->n_samples);
     }
+    if (n_bad)
+        warning("%llu of %llu files in %s can not be read as pictures", (unsigned long long)n_bad,
+                (unsigned long long)s->n_samples, s->path);
+    decoder_free(decoder);
     sample_release(&sample);
     return rc;
 }

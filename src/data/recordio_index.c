@@ -198,10 +198,12 @@ static int check_index(int fd, const char *path_rec, const char *path,
     uint64_t n_bad = 0;
     char first[512] = "";
 
-    if (x->n == 0 || x->offset[0] != 0) {
-        n_bad = 1;
-        snprintf(first, sizeof(first), "the first record is not at byte 0");
-    }
+    if (x->n == 0 || x->offset[0] != 0)
+        return err(
+            E_DATA,
+            "the index %s does not match %s: it has no entry for the record at byte 0; remove "
+            "%s and the index is rebuilt from the .rec file",
+            path, path_rec, path);
     for (uint64_t k = 0; k < checked; k++) {
         const uint64_t i = checked == 1 ? 0 : k * (x->n - 1) / (checked - 1);
 

@@ -18,7 +18,7 @@ struct shape {
     int64_t dim[MAX_RANK];
 };
 
-/* The four kinds of design section 2. A value lives from its node to its last reader. */
+/* How long a tensor lives and who keeps it. A value lives from its node to its last reader. */
 enum tensor_kind {
     T_VALUE,
     T_INPUT, /* a value that the host writes before each run */

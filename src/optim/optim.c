@@ -93,7 +93,7 @@ static void apply(struct graph *g, const struct optim *o, const struct pair *pai
             grads[i] = pairs[i].grad;
         p.scale = clip_scale(g, p.scale, global_norm(g, grads, n), o->clip_norm);
     }
-    p.step = o->kind == OPTIMISER_adamw ? scalar_input(g, "step") : NULL;
+    p.step = scalar_input(g, "step"); /* an optimiser that does not count leaves it unread */
     update_dense(g, o, pairs, n, p);
     update_sparse(g, o, p);
 }

@@ -1,17 +1,7 @@
 #include "plan/engine.h"
 
-#include <string.h>
-
 #include "base/err.h"
 #include "base/str.h"
-
-const struct backend *backend_find(const char *name)
-{
-    for (int i = 0; backends[i]; i++)
-        if (strcmp(backends[i]->name, name) == 0)
-            return backends[i];
-    return NULL;
-}
 
 int engine_open(struct engine *e, const char *backend, struct device_options o)
 {

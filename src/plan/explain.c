@@ -55,6 +55,16 @@ static void add_shapes(const struct node *n, struct str *line)
         str_printf(line, " -> %s", shape_text(n->out[0]->shape, text));
 }
 
+/* The op, and what it absorbed. */
+static const char *op_text(const struct node *n)
+{
+    const struct bn_apply *const a = &n->attr.bn_apply;
+
+    if (n->op != &op_bn_apply || !a->relu)
+        return n->op->name;
+    return a->residual ? "bn_apply+add+relu" : "bn_apply+relu";
+}
+
 static void explain_step(const struct plan *p, int i, struct str *out)
 {
     const struct step *const s = &p->steps[i];
@@ -65,12 +75,14 @@ static void explain_step(const struct plan *p, int i, struct str *out)
 
     node_cost(n, &c);
     add_shapes(n, &shapes);
-    str_printf(out, "%4d %c %-18s %-26s %-58s %-22s %8s %8s", i, phase(n), n->op->name, n->scope,
+    str_printf(out, "%4d %c %-18s %-26s %-58s %-22s %8s %8s", i, phase(n), op_text(n), n->scope,
                shapes.s, s->impl, short_number(c.flops, flops), short_number(c.bytes, bytes));
     if (p->step_ns && p->runs) {
         const double ns = (double)p->step_ns[i] / (double)p->runs;
         str_printf(out, " %9.3f ms %8.1f GFLOP/s %7.1f GB/s", ns / 1e6, c.flops / ns, c.bytes / ns);
     }
+    if (s->why)
+        str_printf(out, "  (%s)", s->why);
     if (n->declined)
         str_printf(out, "  (not fused: %s)", n->declined);
     str_add(out, "\n");

@@ -221,7 +221,8 @@ static int check_step(struct plan *p, const struct step *s)
         const int64_t bad = first_bad(p, t, is_in ? s->in[k] : s->out[k - n->n_in]);
 
         if (bad >= 0)
-            return err(E_NUMERIC, "step %d, %s%s in %s: %s %d%s%s %s is not finite at element %lld",
+            return err(E_NUMERIC,
+                       "plan step %d, %s%s in %s: %s %d%s%s %s is not finite at element %lld",
                        n->id, n->op->name, n->backward ? " (backward)" : "",
                        *n->scope ? n->scope : "the graph", is_in ? "input" : "output",
                        is_in ? k : k - n->n_in, t->name ? " " : "", t->name ? t->name : "",

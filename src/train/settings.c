@@ -85,7 +85,7 @@ struct optim train_optim(const struct train_settings *s)
         .weight_decay = s->weight_decay,
         .nesterov = s->nesterov,
         .eta = s->lars_eta,
-        .eps = s->optimizer == OPTIMISER_adamw && s->epsilon <= 0 ? 1e-8 : s->epsilon,
+        .eps = s->epsilon,
         .rate_outside = s->lars_rate,
         .beta1 = s->beta1,
         .beta2 = s->beta2,

@@ -68,9 +68,15 @@ int cpu_conv_prepare_direct(struct cpu_conv *c, const struct cpu_dnnl *lib,
 int cpu_conv_prepare(struct cpu_conv *c, const struct cpu_dnnl *lib,
                      const struct cpu_conv_shape *shape, enum cpu_conv_direction direction)
 {
-    if (!cpu_conv_gemm_wins(shape, direction))
-        return cpu_conv_prepare_direct(c, lib, shape, direction);
-    *c = (struct cpu_conv){.lib = lib, .direction = direction};
+    const char *why;
+    int code = 0;
+
+    if (!cpu_conv_gemm_wins(shape, direction, &why)) {
+        code = cpu_conv_prepare_direct(c, lib, shape, direction);
+        c->why = why;
+        return code;
+    }
+    *c = (struct cpu_conv){.lib = lib, .direction = direction, .why = why};
     TRY(cpu_conv_gemm_prepare(&c->gemm, lib, shape, direction));
     c->scratch_bytes = c->gemm.scratch_bytes;
     snprintf(c->impl, sizeof(c->impl), "%s%s", c->gemm.patch_bytes ? "patches+" : "",

@@ -18,6 +18,7 @@ struct cpu_conv {
     size_t weights_bytes;           /* of the blocked weights, at the start of scratch; maybe 0 */
     size_t scratch_bytes;           /* what run needs: 64-byte aligned, contents irrelevant */
     char impl[64];                  /* for people: "jit:avx2", "patches+gemm:jit" */
+    const char *why;                /* this way and not the other; NULL when the caller chose */
 };
 
 /* forward: a = x, b = w, dst = y; backward data: a = dy, b = w, dst = dx; backward weights: a = x,

@@ -68,28 +68,37 @@ static struct cpu_matmul_shape product(const struct cpu_conv_gemm *g)
 }
 
 /* Measured on two AVX2 cores, oneDNN 2.6 and 3.2, batches 16 to 128, the layers of ResNet-50 on
- * images of 28, 32 and 224. Patches that outgrow the cache cost
- * more than they save; on three channels the patch matrix is mostly copying. */
-int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction direction)
+ * images of 28, 32 and 224. Patches that outgrow the cache cost more than they save; on three
+ * channels the patch matrix is mostly copying. */
+int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction direction,
+                       const char **why)
 {
     enum { FEW_CHANNELS = 32, MANY_CHANNELS = 128 };
     const size_t patch_limit = (size_t)64 << 20;
     struct cpu_conv_gemm g = {.shape = *s, .direction = direction};
     int64_t pixels;
 
+    *why = "direct: few channels, patches would be mostly copying";
     if (or_one(s->groups) != 1 || s->c < FEW_CHANNELS)
         return 0;
     geometry(&g);
     pixels = g.rows / s->n;
+    *why = "direct: patches would outgrow the cache";
     if (g.patch_bytes > patch_limit)
         return 0;
+    *why = "product: under 4 pixels, most taps see only padding";
     if (pixels < 4)
         return 1;
-    if (s->kh * s->kw != 1)
-        return direction == CPU_CONV_BACKWARD_WEIGHTS || s->c >= MANY_CHANNELS;
-    if (s->h % g.shape.stride_h || s->w % g.shape.stride_w)
+    *why = "product: a general kernel, slower on this shape, is the alternative";
+    if (s->kh * s->kw != 1 && (direction == CPU_CONV_BACKWARD_WEIGHTS || s->c >= MANY_CHANNELS))
+        return 1;
+    if (s->kh * s->kw == 1 && (s->h % g.shape.stride_h || s->w % g.shape.stride_w))
         return 1; /* the library's 1x1 kernel declines, its general one takes four times as long */
-    return direction == CPU_CONV_BACKWARD_WEIGHTS && pixels <= (g.patch_bytes ? 256 : 64);
+    if (s->kh * s->kw == 1 && direction == CPU_CONV_BACKWARD_WEIGHTS &&
+        pixels <= (g.patch_bytes ? 256 : 64))
+        return 1;
+    *why = "direct: the library's own kernel is faster here";
+    return 0;
 }
 
 int cpu_conv_gemm_prepare(struct cpu_conv_gemm *g, const struct cpu_dnnl *lib,

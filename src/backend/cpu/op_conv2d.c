@@ -33,6 +33,7 @@ static int prepare(struct device *d, struct step *s, const struct tensor *x,
     TRY(cpu_conv_prepare(c, &d->lib, &shape, direction));
     s->scratch_bytes = c->scratch_bytes;
     snprintf(s->impl, sizeof(s->impl), "%s", c->impl);
+    s->why = c->why;
     return 0;
 }
 
