@@ -116,25 +116,20 @@ static int open_trace(struct run *r)
     return rc;
 }
 
-static int dry_run(struct run *r)
+static int print_needs(struct run *r, const struct train_needs *n)
 {
-    struct session session;
     struct str json = STR_INIT, rules = STR_INIT;
-    const char *division;
-    size_t weights, activations;
+    const char *const division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
 
-    TRY(session_open(&session, &r->task, &r->setup.settings.train, &r->engine));
-    weights = bank_bytes(&session.bank);
-    activations = session.workspace.bytes;
-    session_close(&session);
-    division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
     command_line_add_json(&r->setup.line, &json);
     printf("settings: %s\ndivision: %s\n%s", json.s, division, rules.s);
     printf("data: %llu training and %llu evaluation samples\n", (unsigned long long)r->task.n_train,
            (unsigned long long)r->task.n_eval);
-    printf("memory: %.1f MiB weights and optimiser state, %.1f MiB activations\ndisk: about %.1f "
-           "MiB for two checkpoints\n",
-           (double)weights / 0x1p20, (double)activations / 0x1p20, 2 * (double)weights / 0x1p20);
+    printf("memory: %.1f MiB weights and optimiser state, %.1f MiB activations; batches read ahead "
+           "come on top\n",
+           (double)n->weights / 0x1p20, (double)n->activations / 0x1p20);
+    printf("disk: about %.1f MiB for checkpoints, three while one is written\n",
+           3 * (double)n->checkpoint / 0x1p20);
     str_release(&json);
     str_release(&rules);
     return EXIT_REACHED;
@@ -223,7 +218,7 @@ static int train(struct run *r)
     run.dir = r->dir;
     run.seed = r->seed;
     TRY(train_open(&run));
-    rc = write_and_train(r, &run);
+    rc = r->own.dry_run ? print_needs(r, &run.needs) : write_and_train(r, &run);
     train_close(&run);
     return rc;
 }
@@ -232,12 +227,15 @@ static int run_task(struct run *r)
 {
     int rc;
 
+    if (r->own.resume && r->own.init)
+        return err(E_USAGE, "--resume goes on with the weights of the run folder and --init brings "
+                            "others; give one of them");
     TRY(train_settings_check(&r->setup.settings.train));
     TRY(r->setup.workload->open(&r->setup.settings, 1, &r->task));
     r->dir = r->own.out ? xstrdup(r->own.out) : default_folder(r->setup.workload->name);
     rc = setup_engine(&r->setup, &r->engine);
     if (rc == 0) {
-        rc = r->own.dry_run ? dry_run(r) : train(r);
+        rc = train(r);
         engine_close(&r->engine);
     }
     r->setup.workload->close(&r->task);

@@ -292,6 +292,39 @@ static int check_resumed(const struct train_run *run)
                (unsigned long long)run->seed);
 }
 
+/* Model and streams are opened to see them refuse, and closed again: those of the run are made
+ * between init_start and init_stop, and after run_start. */
+static int try_session(struct train_run *run)
+{
+    struct session s;
+    int rc = 0;
+
+    TRY(session_open(&s, run->task, run->settings, run->engine));
+    run->needs = (struct train_needs){
+        .weights = bank_bytes(&s.bank),
+        .activations = s.workspace.bytes,
+        .checkpoint =
+            s.store.block_bytes[weight_block(T_PARAM)] + s.store.block_bytes[weight_block(T_STATE)],
+    };
+    if (run->resume || run->init)
+        rc = session_check(&s, &run->from, !run->resume);
+    session_close(&s);
+    return rc;
+}
+
+static int try_pipelines(const struct train_run *run)
+{
+    const struct train_settings *const s = run->settings;
+    struct pipeline *p;
+
+    TRY(run->task->open(run->task->context, PIPELINE_TRAIN, (int)s->batch_size, 0, 0, &p));
+    pipeline_close(p);
+    TRY(run->task->open(run->task->context, PIPELINE_EVAL, (int)(s->batch_size / s->accumulate), 0,
+                        0, &p));
+    pipeline_close(p);
+    return 0;
+}
+
 int train_open(struct train_run *run)
 {
     long long boundaries[MAX_BOUNDARIES];
@@ -305,6 +338,10 @@ int train_open(struct train_run *run)
         TRY(checkpoint_open_file(&run->from, run->init));
     if (run->resume)
         rc = check_resumed(run);
+    if (rc == 0)
+        rc = try_session(run);
+    if (rc == 0)
+        rc = try_pipelines(run);
     if (rc < 0)
         train_close(run);
     return rc;

@@ -15,6 +15,12 @@ enum train_status {
     TRAIN_FAILED,      /* an error; its reason is recorded */
 };
 
+/* Bytes. */
+struct train_needs {
+    size_t weights, activations; /* on the device */
+    size_t checkpoint;           /* one file */
+};
+
 struct train_run {
     const struct task *task;
     const struct train_settings *settings;
@@ -24,7 +30,8 @@ struct train_run {
     const char *init; /* a checkpoint to take weights from, or NULL */
     int resume;       /* go on from the newest checkpoint in dir */
     uint64_t seed;
-    struct checkpoint from; /* of init or resume; train_open's */
+    struct checkpoint from;   /* of init or resume; train_open's */
+    struct train_needs needs; /* set by train_open */
 };
 
 struct train_result {
@@ -42,8 +49,9 @@ struct train_result {
 };
 
 const char *train_status_name(enum train_status s);
-/* Checks the settings against the data and opens the checkpoint to start from, before anything is
- * written: what is refused here leaves the run folder as it was. */
+/* Opens the checkpoint to start from and checks all there is to check before anything is written:
+ * the schedule, the model on the device, the checkpoint against the model, the settings of the
+ * pipelines. What is refused here leaves the run folder as it was. */
 int train_open(struct train_run *run);
 void train_close(struct train_run *run);
 /* The run itself, after train_open. Returns 0 when the result stands, whatever its status; negative

@@ -254,6 +254,22 @@ static int is_moment(const struct store *s, const struct weight *w)
     return store_find(s, owner) != NULL;
 }
 
+/* Whether loading sets this weight. */
+static int is_loaded(const struct session *s, const struct weight *w, int params_only)
+{
+    return w->kind != T_CARRY && !(params_only && is_moment(&s->store, w));
+}
+
+int session_check(const struct session *s, const struct checkpoint *c, int params_only)
+{
+    for (int i = 0; i < s->store.n; i++) {
+        const struct safetensors_tensor want = view(s->store.weights[i]);
+        if (is_loaded(s, s->store.weights[i], params_only))
+            TRY(checkpoint_check(c, &want));
+    }
+    return 0;
+}
+
 int session_load(struct session *s, const struct checkpoint *c, int params_only)
 {
     for (int i = 0; i < s->store.n; i++) {
@@ -262,7 +278,7 @@ int session_load(struct session *s, const struct checkpoint *c, int params_only)
         void *host;
         int rc;
 
-        if (w->kind == T_CARRY || (params_only && is_moment(&s->store, w)))
+        if (!is_loaded(s, w, params_only))
             continue;
         host = xmalloc(want.bytes);
         rc = checkpoint_read(c, &want, host);

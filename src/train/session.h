@@ -46,5 +46,7 @@ int session_save(struct session *s, const char *dir, struct checkpoint_info info
 /* Reads every weight from an open checkpoint; one that is missing or differs in shape is an error.
  * params_only: leave the state of the optimiser as it is (starting from somebody's weights). */
 int session_load(struct session *s, const struct checkpoint *c, int params_only);
+/* What session_load would refuse, without reading or changing any weight. */
+int session_check(const struct session *s, const struct checkpoint *c, int params_only);
 
 #endif
