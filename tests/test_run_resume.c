@@ -144,7 +144,8 @@ static void refused_run_makes_no_folder(void **state)
     free(folder);
 }
 
-/* No file may grow beyond a megabyte: no checkpoint then, but the run goes on and its logs stand.
+/* No file may grow beyond a megabyte: no checkpoint then, but the run goes on, its logs stand, and
+ * the exit code tells.
  */
 static void full_disk_costs_the_checkpoint(void **state)
 {
@@ -155,14 +156,17 @@ static void full_disk_costs_the_checkpoint(void **state)
     char *said;
     cJSON *log, *result;
 
-    assert_int_equal(program_wait(program_start(dir, 1 << 20, -1, words), &said), 0);
+    assert_int_equal(program_wait(program_start(dir, 1 << 20, -1, words), &said), 3);
     assert_says(said, "no checkpoint of step 2");
+    assert_says(said, "no checkpoint of step 4");
+    assert_says(said, "the last steps of the run are not saved");
     assert_says(said, "training goes on");
     log = read_lines(dir, "r/mlperf.log");
     assert_int_equal(count_key(log, "run_stop", NULL), 1);
     assert_int_equal(count_key(log, "eval_accuracy", NULL), 1);
     result = read_json(dir, "r/result.json");
     assert_true(number_of(result, "steps") == 4);
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(result, "checkpoint_failed")));
     assert_false(checkpoint_exists(folder));
     cJSON_Delete(log);
     cJSON_Delete(result);
@@ -171,15 +175,42 @@ static void full_disk_costs_the_checkpoint(void **state)
     free(folder);
 }
 
+/* A log covers one start; a target that a resumed run reaches is no timed result. */
+static void resumed_target_is_not_timed(void **state)
+{
+    static const char words[] = NULL_RUN "-b 8 --synthetic-samples 16 --eval-every 1 --epochs 2";
+    const char *const dir = *state;
+    cJSON *log, *result;
+    char *said;
+
+    free(program_run(dir, 0, "%s --target 0 --steps 1 --out %s/r", words, dir));
+    free(program_run(dir, 0, "%s --target 0 --steps 2 --resume --out %s/r", words, dir));
+    said = program_run(dir, 4, "%s --target 0.000001 --resume --out %s/r", words, dir);
+    assert_says(said, "no timed result");
+    log = read_lines(dir, "r/mlperf.log");
+    assert_int_equal(count_key(log, "run_start", NULL), 1);
+    cJSON_Delete(log);
+    log = read_lines(dir, "r/mlperf.2.log");
+    assert_int_equal(count_key(log, "run_start", NULL), 1);
+    cJSON_Delete(log);
+    log = read_lines(dir, "r/mlperf.1.log");
+    assert_int_equal(count_key(log, "checkpoint_loaded", NULL), 0);
+    cJSON_Delete(log);
+    result = read_json(dir, "r/result.json");
+    assert_string_equal(string_of(result, "status"), "target reached");
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(result, "resumed")));
+    cJSON_Delete(result);
+    free(said);
+}
+
 #define S(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        S(resumed_run_is_the_same),
-        S(refused_resume_changes_nothing),
-        S(refused_run_makes_no_folder),
-        S(full_disk_costs_the_checkpoint),
+        S(resumed_run_is_the_same),     S(refused_resume_changes_nothing),
+        S(refused_run_makes_no_folder), S(full_disk_costs_the_checkpoint),
+        S(resumed_target_is_not_timed),
     };
 
     return cmocka_run_group_tests_name("run_resume", tests, NULL, NULL);

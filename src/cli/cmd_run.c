@@ -96,15 +96,17 @@ static int open_trace(struct run *r)
     const int again = r->own.resume;
     char *const log = file_join(r->dir, "mlperf.log"), *const events =
                                                            file_join(r->dir, "events.jsonl");
-    const struct mllog_options mllog = {.path = log, .mode = again ? MLLOG_APPEND : MLLOG_NEW};
+    const struct mllog_options mllog = {.path = log, .mode = MLLOG_NEW};
     const struct jsonl_options jsonl = {.path = events, .mode = again ? JSONL_APPEND : JSONL_NEW};
     const struct terminal_options terminal = {.unit = r->task.unit,
                                               .metric = r->task.metric->title,
                                               .target = r->setup.settings.train.target};
     int rc;
 
+    rc = again ? run_folder_keep_log(r->dir) : 0;
     trace_open(&r->trace);
-    rc = trace_add(&r->trace, &mllog_sink, &mllog);
+    if (rc == 0)
+        rc = trace_add(&r->trace, &mllog_sink, &mllog);
     if (rc == 0)
         rc = trace_add(&r->trace, &jsonl_sink, &jsonl);
     if (rc == 0)
@@ -158,12 +160,18 @@ static void print_result(const struct run *r)
                100 * (double)t->wait_ns / (double)t->train_ns);
     if (t->bad_samples)
         printf("; %llu bad samples", (unsigned long long)t->bad_samples);
+    if (t->resumed)
+        printf("\nresumed: the log covers the last start only, so it is no timed result");
     printf("\n%s division under MLPerf ruleset %s; run folder: %s\n", r->division,
            r->setup.workload->ruleset, r->dir);
 }
 
 static int exit_code(const struct train_result *t)
 {
+    if (t->checkpoint_failed)
+        return EXIT_WORLD;
+    if (t->status == TRAIN_REACHED && t->resumed)
+        return EXIT_UNTRUSTWORTHY;
     return t->status == TRAIN_REACHED || t->status == TRAIN_STEPS_DONE ? EXIT_REACHED
                                                                        : EXIT_NOT_REACHED;
 }
@@ -187,6 +195,15 @@ static int finish(struct run *r, int rc)
     return rc < 0 ? command_exit_code(rc) : rc > 0 ? rc : exit_code(&r->result);
 }
 
+/* So that a run that is killed leaves what it had reached. */
+static void write_progress(void *context, const struct train_result *so_far)
+{
+    const struct run *const r = context;
+
+    if (run_folder_write_result(r->dir, &r->setup, &r->task, so_far) < 0)
+        warning("%s; training goes on", err_reason());
+}
+
 static int write_and_train(struct run *r, const struct train_run *run)
 {
     struct str rules = STR_INIT;
@@ -208,7 +225,9 @@ static int train(struct run *r)
                             .engine = &r->engine,
                             .trace = &r->trace,
                             .init = r->own.init,
-                            .resume = r->own.resume};
+                            .resume = r->own.resume,
+                            .progress = write_progress,
+                            .progress_context = r};
     int rc;
 
     TRY(check_folder(r));
@@ -264,13 +283,18 @@ const struct command command_run = {
     .min_args = 1,
     .max_args = 1,
     .summary = "Train a workload to its target and say how long that took",
-    .about = "Writes a run folder: run.json (versions, machine, settings, seed), mlperf.log, "
-             "events.jsonl, stages.csv, "
-             "result.json and checkpoints. The first Ctrl-C saves a checkpoint and stops; the "
-             "second stops at once. Exit "
-             "status: 0 the target was reached or the steps asked for were made, 1 it was not "
-             "reached or the run was "
-             "interrupted, 2 usage, 3 files or device failed, 4 the result does not stand.",
+    .about =
+        "Writes a run folder: run.json (versions, machine, settings, seed), mlperf.log, "
+        "events.jsonl, stages.csv, "
+        "result.json and checkpoints. result.json and stages.csv are also written after each "
+        "evaluation and checkpoint. A resumed run starts a new mlperf.log and keeps the earlier "
+        "one as mlperf.1.log, mlperf.2.log and so on; its log covers the last start only, so it "
+        "is no timed result. The first Ctrl-C saves a checkpoint and stops; the "
+        "second stops at once. Exit "
+        "status: 0 the target was reached or the steps asked for were made, 1 it was not "
+        "reached or the run was "
+        "interrupted, 2 usage, 3 files or device failed or the last checkpoint could not be "
+        "written, 4 the result does not stand, also when a resumed run reached the target.",
     .tables = tables,
     .run = run,
 };

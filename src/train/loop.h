@@ -8,6 +8,7 @@
 #include "train/session.h"
 
 enum train_status {
+    TRAIN_RUNNING,     /* not at its end; stays in the files of a run that was killed */
     TRAIN_REACHED,     /* the target was met by an evaluation */
     TRAIN_STEPS_DONE,  /* the steps asked for were made, or all epochs when there was no target */
     TRAIN_NOT_REACHED, /* all epochs done, target not met */
@@ -21,6 +22,8 @@ struct train_needs {
     size_t checkpoint;           /* one file */
 };
 
+struct train_result;
+
 struct train_run {
     const struct task *task;
     const struct train_settings *settings;
@@ -30,14 +33,20 @@ struct train_run {
     const char *init; /* a checkpoint to take weights from, or NULL */
     int resume;       /* go on from the newest checkpoint in dir */
     uint64_t seed;
+    /* Called at the start and after each evaluation and checkpoint with the result so far; may be
+     * NULL. */
+    void (*progress)(void *context, const struct train_result *so_far);
+    void *progress_context;
     struct checkpoint from;   /* of init or resume; train_open's */
     struct train_needs needs; /* set by train_open */
 };
 
 struct train_result {
     enum train_status status;
-    int error;            /* when failed */
-    double quality, best; /* of the last and the best evaluation; NAN when there was none */
+    int error;             /* when failed */
+    int resumed;           /* times and samples are those since the last start only */
+    int checkpoint_failed; /* the last state is not saved */
+    double quality, best;  /* of the last and the best evaluation; NAN when there was none */
     long long best_epoch, epochs, steps; /* done in all */
     uint64_t samples;                    /* trained on in this process */
     int64_t run_ns;                      /* from run_start to run_stop */

@@ -18,6 +18,7 @@ struct session {
     struct bank bank;
     struct workspace workspace;
     struct plan train, apply, eval; /* apply only when accumulating */
+    float *scores;                  /* of one evaluation batch; NULL when the task has none */
     int accumulates;
     int micro_batch; /* samples in one run of the train plan, and in one of evaluation */
 };
