@@ -178,14 +178,16 @@ static void full_disk_costs_the_checkpoint(void **state)
 /* A log covers one start; a target that a resumed run reaches is no timed result. */
 static void resumed_target_is_not_timed(void **state)
 {
-    static const char words[] = NULL_RUN "-b 8 --synthetic-samples 16 --eval-every 1 --epochs 2";
+    static const char words[] = CPU_RUN "-b 6 --classes 3 --eval-every 1 --epochs 2";
     const char *const dir = *state;
     cJSON *log, *result;
     char *said;
 
-    free(program_run(dir, 0, "%s --target 0 --steps 1 --out %s/r", words, dir));
-    free(program_run(dir, 0, "%s --target 0 --steps 2 --resume --out %s/r", words, dir));
-    said = program_run(dir, 4, "%s --target 0.000001 --resume --out %s/r", words, dir);
+    run_data(dir, "train", RUN_TRAIN, NULL);
+    run_data(dir, "val", RUN_VAL, NULL);
+    free(program_run(dir, 0, "%s -d %s --target 0 --steps 1 --out %s/r", words, dir, dir));
+    free(program_run(dir, 0, "%s -d %s --target 0 --steps 2 --resume --out %s/r", words, dir, dir));
+    said = program_run(dir, 4, "%s -d %s --target 0.000001 --resume --out %s/r", words, dir, dir);
     assert_says(said, "no timed result");
     log = read_lines(dir, "r/mlperf.log");
     assert_int_equal(count_key(log, "run_start", NULL), 1);
