@@ -104,11 +104,15 @@ static void second_signal_ends_at_once(void **state)
     struct running r = start(dir, NULL_RUN LONG, "epoch_start");
     char *const events = xstrdup(r.events), *const folder = file_join(dir, "r");
     char *text;
+    cJSON *result;
 
     kill(r.program.pid, SIGINT);
     wait_for_text(events, "\"SIGINT\"");
     kill(r.program.pid, SIGINT);
     end(r, 1);
+    result = read_json(dir, "r/result.json"); /* as of the start */
+    assert_string_equal(string_of(result, "status"), "running");
+    cJSON_Delete(result);
     text = read_text(dir, "r/mlperf.log");
     assert_null(strstr(text, "run_stop"));
     assert_false(checkpoint_exists(folder)); /* half a file is none */

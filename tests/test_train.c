@@ -40,7 +40,7 @@ static int open_stream(void *context, enum pipeline_mode mode, int batch, uint64
     f.first_step = step;
     if (mode == PIPELINE_EVAL)
         f.n_batches = pipeline_steps_per_epoch(&f);
-    return pipeline_open(&f, out);
+    return out ? pipeline_open(&f, out) : pipeline_check(&f);
 }
 
 static void log_nothing(const void *context, struct trace *t)

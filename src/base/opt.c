@@ -253,19 +253,6 @@ const struct opt_row *opt_nearest(const struct opt_table *t, const char *name)
     return nearest;
 }
 
-/* The fewest digits that read back as the same number. */
-static void add_real(double v, struct str *out)
-{
-    char text[40];
-
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
-            break;
-    }
-    str_add(out, text);
-}
-
 static void add_size(long long v, struct str *out)
 {
     size_t unit = 0;
@@ -294,7 +281,7 @@ void opt_add_text(const struct opt_row *row, const void *settings, struct str *o
         add_size(*(const long long *)v, out);
         break;
     case OPT_REAL:
-        add_real(*(const double *)v, out);
+        str_add_real(out, *(const double *)v);
         break;
     case OPT_STRING:
         str_add(out, *(char *const *)v ? *(char *const *)v : "");

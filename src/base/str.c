@@ -45,6 +45,18 @@ void str_add(struct str *b, const char *s)
     str_add_bytes(b, s, strlen(s));
 }
 
+void str_add_real(struct str *b, double v)
+{
+    char text[40];
+
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    str_add(b, text);
+}
+
 void str_printf(struct str *b, const char *fmt, ...)
 {
     va_list ap, again;

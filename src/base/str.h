@@ -20,6 +20,8 @@ void str_reset(struct str *b); /* empties, keeps the memory */
 void str_add(struct str *b, const char *s);
 void str_add_bytes(struct str *b, const void *bytes, size_t n);
 void str_printf(struct str *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Appends the fewest digits, six or more, that read back as the same number. */
+void str_add_real(struct str *b, double v);
 /* Appends s as a JSON string with its quotes. Bytes that are not UTF-8 become \u00XX, so any file
  * name survives. */
 void str_add_json(struct str *b, const char *s);

@@ -96,7 +96,7 @@ static int open_trace(struct run *r)
     const int again = r->own.resume;
     char *const log = file_join(r->dir, "mlperf.log"), *const events =
                                                            file_join(r->dir, "events.jsonl");
-    const struct mllog_options mllog = {.path = log, .mode = again ? MLLOG_APPEND : MLLOG_NEW};
+    const struct mllog_options mllog = {.path = log, .mode = MLLOG_NEW};
     const struct jsonl_options jsonl = {.path = events, .mode = again ? JSONL_APPEND : JSONL_NEW};
     const struct terminal_options terminal = {.unit = r->task.unit,
                                               .metric = r->task.metric->title,
@@ -107,8 +107,10 @@ static int open_trace(struct run *r)
                                                                : TERMINAL_HIGHER_IS_BETTER};
     int rc;
 
+    rc = again ? run_folder_keep_log(r->dir) : 0;
     trace_open(&r->trace);
-    rc = trace_add(&r->trace, &mllog_sink, &mllog);
+    if (rc == 0)
+        rc = trace_add(&r->trace, &mllog_sink, &mllog);
     if (rc == 0)
         rc = trace_add(&r->trace, &jsonl_sink, &jsonl);
     if (rc == 0)
@@ -120,25 +122,20 @@ static int open_trace(struct run *r)
     return rc;
 }
 
-static int dry_run(struct run *r)
+static int print_needs(struct run *r, const struct train_needs *n)
 {
-    struct session session;
     struct str json = STR_INIT, rules = STR_INIT;
-    const char *division;
-    size_t weights, activations;
+    const char *const division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
 
-    TRY(session_open(&session, &r->task, &r->setup.settings.train, &r->engine));
-    weights = bank_bytes(&session.bank);
-    activations = session.workspace.bytes;
-    session_close(&session);
-    division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
     command_line_add_json(&r->setup.line, &json);
     printf("settings: %s\ndivision: %s\n%s", json.s, division, rules.s);
     printf("data: %llu training and %llu evaluation samples\n", (unsigned long long)r->task.n_train,
            (unsigned long long)r->task.n_eval);
-    printf("memory: %.1f MiB weights and optimiser state, %.1f MiB activations\ndisk: about %.1f "
-           "MiB for two checkpoints\n",
-           (double)weights / 0x1p20, (double)activations / 0x1p20, 2 * (double)weights / 0x1p20);
+    printf("memory: %.1f MiB weights and optimiser state, %.1f MiB activations; batches read ahead "
+           "come on top\n",
+           (double)n->weights / 0x1p20, (double)n->activations / 0x1p20);
+    printf("disk: about %.1f MiB for checkpoints, three while one is written\n",
+           3 * (double)n->checkpoint / 0x1p20);
     str_release(&json);
     str_release(&rules);
     return EXIT_REACHED;
@@ -167,12 +164,18 @@ static void print_result(const struct run *r)
                100 * (double)t->wait_ns / (double)t->train_ns);
     if (t->bad_samples)
         printf("; %llu bad samples", (unsigned long long)t->bad_samples);
+    if (t->resumed)
+        printf("\nresumed: the log covers the last start only, so it is no timed result");
     printf("\n%s division under MLPerf ruleset %s; run folder: %s\n", r->division,
            r->setup.workload->ruleset, r->dir);
 }
 
 static int exit_code(const struct train_result *t)
 {
+    if (t->checkpoint_failed)
+        return EXIT_WORLD;
+    if (t->status == TRAIN_REACHED && t->resumed)
+        return EXIT_UNTRUSTWORTHY;
     return t->status == TRAIN_REACHED || t->status == TRAIN_STEPS_DONE ? EXIT_REACHED
                                                                        : EXIT_NOT_REACHED;
 }
@@ -196,6 +199,15 @@ static int finish(struct run *r, int rc)
     return rc < 0 ? command_exit_code(rc) : rc > 0 ? rc : exit_code(&r->result);
 }
 
+/* So that a run that is killed leaves what it had reached. */
+static void write_progress(void *context, const struct train_result *so_far)
+{
+    const struct run *const r = context;
+
+    if (run_folder_write_result(r->dir, &r->setup, &r->task, so_far) < 0)
+        warning("%s; training goes on", err_reason());
+}
+
 static int write_and_train(struct run *r, const struct train_run *run)
 {
     struct str rules = STR_INIT;
@@ -217,7 +229,9 @@ static int train(struct run *r)
                             .engine = &r->engine,
                             .trace = &r->trace,
                             .init = r->own.init,
-                            .resume = r->own.resume};
+                            .resume = r->own.resume,
+                            .progress = write_progress,
+                            .progress_context = r};
     int rc;
 
     TRY(check_folder(r));
@@ -227,7 +241,7 @@ static int train(struct run *r)
     run.dir = r->dir;
     run.seed = r->seed;
     TRY(train_open(&run));
-    rc = write_and_train(r, &run);
+    rc = r->own.dry_run ? print_needs(r, &run.needs) : write_and_train(r, &run);
     train_close(&run);
     return rc;
 }
@@ -244,6 +258,9 @@ static int run_task(struct run *r)
 {
     int rc;
 
+    if (r->own.resume && r->own.init)
+        return err(E_USAGE, "--resume goes on with the weights of the run folder and --init brings "
+                            "others; give one of them");
     TRY(train_settings_check(&r->setup.settings.train));
     TRY(r->setup.workload->open(&r->setup.settings, 1, &r->task));
     r->dir = r->own.out ? xstrdup(r->own.out) : default_folder(r->setup.workload->name);
@@ -252,7 +269,7 @@ static int run_task(struct run *r)
         r->setup.settings.from_weights = r->own.init != NULL;
         rc = check_device(r);
         if (rc == 0)
-            rc = r->own.dry_run ? dry_run(r) : train(r);
+            rc = train(r);
         engine_close(&r->engine);
     }
     r->setup.workload->close(&r->task);
@@ -281,13 +298,18 @@ const struct command command_run = {
     .min_args = 1,
     .max_args = 1,
     .summary = "Train a workload to its target and say how long that took",
-    .about = "Writes a run folder: run.json (versions, machine, settings, seed), mlperf.log, "
-             "events.jsonl, stages.csv, "
-             "result.json and checkpoints. The first Ctrl-C saves a checkpoint and stops; the "
-             "second stops at once. Exit "
-             "status: 0 the target was reached or the steps asked for were made, 1 it was not "
-             "reached or the run was "
-             "interrupted, 2 usage, 3 files or device failed, 4 the result does not stand.",
+    .about =
+        "Writes a run folder: run.json (versions, machine, settings, seed), mlperf.log, "
+        "events.jsonl, stages.csv, "
+        "result.json and checkpoints. result.json and stages.csv are also written after each "
+        "evaluation and checkpoint. A resumed run starts a new mlperf.log and keeps the earlier "
+        "one as mlperf.1.log, mlperf.2.log and so on; its log covers the last start only, so it "
+        "is no timed result. The first Ctrl-C saves a checkpoint and stops; the "
+        "second stops at once. Exit "
+        "status: 0 the target was reached or the steps asked for were made, 1 it was not "
+        "reached or the run was "
+        "interrupted, 2 usage, 3 files or device failed or the last checkpoint could not be "
+        "written, 4 the result does not stand, also when a resumed run reached the target.",
     .tables = tables,
     .run = run,
 };

@@ -1,9 +1,11 @@
 #include "cli/run_folder.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -97,8 +99,10 @@ int run_folder_write_run(const char *dir, const struct setup *s, const struct ta
 
 static void add_real(struct str *out, const char *name, double v)
 {
-    if (isfinite(v))
-        str_printf(out, ",\n  \"%s\": %.17g", name, v);
+    if (!isfinite(v))
+        return;
+    str_printf(out, ",\n  \"%s\": ", name);
+    str_add_real(out, v);
 }
 
 void run_folder_result_json(const struct setup *s, const struct task *task,
@@ -106,6 +110,10 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
 {
     str_printf(out, "{\n  \"status\": \"%s\",\n  \"metric\": \"%s\"", train_status_name(r->status),
                task->metric->name);
+    if (r->resumed)
+        str_add(out, ",\n  \"resumed\": true");
+    if (r->checkpoint_failed)
+        str_add(out, ",\n  \"checkpoint_failed\": true");
     if (s->settings.train.target > 0)
         add_real(out, "target", s->settings.train.target);
     add_real(out, "quality", r->quality);
@@ -152,6 +160,23 @@ int run_folder_write_result(const char *dir, const struct setup *s, const struct
     rc = write_text(dir, "result.json", &out);
     str_release(&out);
     return rc < 0 ? rc : write_stages(dir, &r->counters);
+}
+
+int run_folder_keep_log(const char *dir)
+{
+    char *const log = file_join(dir, "mlperf.log");
+    char *old = NULL;
+    int n = 0, rc = 0;
+
+    do {
+        free(old);
+        old = xasprintf("%s/mlperf.%d.log", dir, ++n);
+    } while (file_exists(old));
+    if (file_exists(log) && rename(log, old) < 0)
+        rc = err(E_IO, "rename %s to %s: %s", log, old, strerror(errno));
+    free(log);
+    free(old);
+    return rc;
 }
 
 int run_folder_read_seed(const char *dir, uint64_t *seed)

@@ -48,6 +48,13 @@ static int check_config(struct pipeline_config *f)
     return 0;
 }
 
+int pipeline_check(const struct pipeline_config *config)
+{
+    struct pipeline_config f = *config;
+
+    return check_config(&f);
+}
+
 static void slot_init(struct pipeline *p, struct slot *s)
 {
     const size_t n = p->config.batch_size, side = (size_t)p->size;

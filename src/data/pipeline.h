@@ -87,6 +87,8 @@ struct pipeline_counters {
 
 struct pipeline;
 
+/* Whether pipeline_open would take these settings; reads no sample. */
+int pipeline_check(const struct pipeline_config *config);
 int pipeline_open(const struct pipeline_config *config, struct pipeline **out);
 /* Waits for the next batch. *out is NULL after n_batches. */
 int pipeline_next(struct pipeline *p, const struct batch **out);

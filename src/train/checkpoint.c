@@ -212,7 +212,7 @@ int checkpoint_exists(const char *dir)
     return found;
 }
 
-int checkpoint_read(const struct checkpoint *c, const struct safetensors_tensor *wanted, void *dst)
+int checkpoint_check(const struct checkpoint *c, const struct safetensors_tensor *wanted)
 {
     const struct safetensors_tensor *t = safetensors_find(c->file, wanted->name);
 
@@ -223,5 +223,11 @@ int checkpoint_read(const struct checkpoint *c, const struct safetensors_tensor 
         memcmp(t->dims, wanted->dims, (size_t)t->rank * sizeof(t->dims[0])) != 0)
         return err(E_DATA, "%s: tensor %s is %s of another shape or type than the model's",
                    c->file->path, wanted->name, safetensors_dtype_name(t->dtype));
-    return safetensors_read(c->file, t, dst);
+    return 0;
+}
+
+int checkpoint_read(const struct checkpoint *c, const struct safetensors_tensor *wanted, void *dst)
+{
+    TRY(checkpoint_check(c, wanted));
+    return safetensors_read(c->file, safetensors_find(c->file, wanted->name), dst);
 }

@@ -39,7 +39,9 @@ int checkpoint_open(struct checkpoint *c, const char *dir);
 /* Opens one file; the same checks. */
 int checkpoint_open_file(struct checkpoint *c, const char *path);
 void checkpoint_close(struct checkpoint *c);
-/* Copies the tensor called wanted->name into dst; E_DATA unless dtype and shape are as wanted. */
+/* E_DATA unless the file has a tensor of wanted's name, dtype and shape. Reads no data. */
+int checkpoint_check(const struct checkpoint *c, const struct safetensors_tensor *wanted);
+/* Copies the tensor called wanted->name into dst, after checkpoint_check. */
 int checkpoint_read(const struct checkpoint *c, const struct safetensors_tensor *wanted, void *dst);
 int checkpoint_exists(const char *dir);
 

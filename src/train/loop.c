@@ -23,6 +23,7 @@ struct loop {
     long long steps_per_epoch, total_steps, step;
     char digest[MAX_DIGEST];
     long long saved_step; /* of the newest checkpoint, -1 for none */
+    int64_t run_start;    /* clock_ns */
     struct pipeline *pipeline;
     struct metric *metric;
     struct progress progress;
@@ -30,10 +31,24 @@ struct loop {
 
 const char *train_status_name(enum train_status s)
 {
-    static const char *const names[] = {"target reached", "steps done", "target not reached",
-                                        "interrupted", "failed"};
+    static const char *const names[] = {
+        "running", "target reached", "steps done", "target not reached", "interrupted", "failed"};
 
     return names[s];
+}
+
+/* Tells the caller where the run stands, so that a run that is killed leaves more than its log. */
+static void tell_progress(struct loop *l)
+{
+    struct train_result *const r = l->result;
+
+    r->steps = l->step;
+    r->epochs = l->steps_per_epoch ? l->step / l->steps_per_epoch : 0;
+    r->run_ns = clock_ns() - l->run_start;
+    if (l->pipeline)
+        pipeline_counters(l->pipeline, &r->counters);
+    if (l->run->progress)
+        l->run->progress(l->run->progress_context, r);
 }
 
 static void tell_bad_samples(struct loop *l, struct pipeline *p)
@@ -103,6 +118,7 @@ static int evaluate(struct loop *l, long long epoch)
         {"eval_loss", loss.weight > 0 ? trace_real(loss.loss / loss.weight) : trace_none()});
     TRACE_END(t, eval_stop, trace_none(), {"epoch_num", trace_int(epoch)});
     l->result->eval_ns += clock_ns() - start;
+    tell_progress(l);
     return 0;
 }
 
@@ -119,7 +135,10 @@ static int evaluate_epoch(struct loop *l, long long epoch, int *done)
 
 /* ---- training ---- */
 
-static int save(struct loop *l)
+enum save_when { SAVE_ON_THE_WAY, SAVE_LAST };
+
+/* A checkpoint that can not be written does not end the training, but the run ends with it. */
+static int save(struct loop *l, enum save_when when)
 {
     const int64_t start = clock_ns();
     const struct train_run *const run = l->run;
@@ -138,11 +157,15 @@ static int save(struct loop *l)
     if (rc == E_NUMERIC)
         return err_prefix(rc, "after step %lld: ", l->step);
     if (rc < 0) {
-        warning("no checkpoint of step %lld: %s; training goes on", l->step, err_reason());
+        warning("no checkpoint of step %lld: %s; %s", l->step, err_reason(),
+                when == SAVE_LAST ? "the last steps of the run are not saved" : "training goes on");
+        l->result->checkpoint_failed = when == SAVE_LAST;
         return 0;
     }
     l->saved_step = l->step;
     TRACE_POINT(run->trace, checkpoint_saved, trace_int(l->step));
+    if (when == SAVE_ON_THE_WAY)
+        tell_progress(l);
     return 0;
 }
 
@@ -153,22 +176,25 @@ static int train_step(struct loop *l)
     struct step_result loss;
     const struct batch *b;
     int64_t got;
+    size_t n_real;
     int rc;
 
     TRY(pipeline_next(l->pipeline, &b));
     got = clock_ns();
     tell_bad_samples(l, l->pipeline);
+    n_real = b->n_real;
     rc = session_step(&l->session, b, lr, l->step, &loss);
     pipeline_done(l->pipeline, b);
     TRY(rc);
     l->step++;
-    l->result->samples += (uint64_t)l->run->settings->batch_size;
+    l->result->samples += n_real;
     l->result->wait_ns += got - start;
     l->result->last_loss = loss.loss / loss.weight;
     progress_step(&l->progress, l->run->trace,
                   (struct progress_sample){
                       .step = l->step,
                       .epoch = (l->step - 1) / l->steps_per_epoch + 1,
+                      .samples = n_real,
                       .step_ns = clock_ns() - start,
                       .wait_ns = got - start,
                       .loss = l->result->last_loss,
@@ -210,7 +236,7 @@ static int train_block(struct loop *l, int *done)
     for (long long e = first; e < first + count && l->step < l->total_steps; e++) {
         TRY(train_epoch(l, e));
         if (s->checkpoint_every && e % s->checkpoint_every == 0)
-            TRY(save(l));
+            TRY(save(l, SAVE_ON_THE_WAY));
     }
     *done = l->step >= l->total_steps;
     if (l->step == (first + count - 1) * l->steps_per_epoch) /* the last epoch was whole */
@@ -253,10 +279,11 @@ static int train_all(struct loop *l)
     TRY(task->open(task->context, PIPELINE_TRAIN, (int)l->run->settings->batch_size,
                    (uint64_t)(l->step / l->steps_per_epoch),
                    (uint64_t)(l->step % l->steps_per_epoch), &l->pipeline));
+    tell_progress(l); /* what an earlier start left is out of date */
     TRY(evaluate_resumed(l, &done));
     while (!done)
         TRY(train_block(l, &done));
-    TRY(save(l));
+    TRY(save(l, SAVE_LAST));
     l->result->status = status_of(l);
     return 0;
 }
@@ -292,6 +319,35 @@ static int check_resumed(const struct train_run *run)
                (unsigned long long)run->seed);
 }
 
+/* Model and streams are opened to see them refuse, and closed again: those of the run are made
+ * between init_start and init_stop, and after run_start. */
+static int try_session(struct train_run *run)
+{
+    struct session s;
+    int rc = 0;
+
+    TRY(session_open(&s, run->task, run->settings, run->engine));
+    run->needs = (struct train_needs){
+        .weights = bank_bytes(&s.bank),
+        .activations = s.workspace.bytes,
+        .checkpoint =
+            s.store.block_bytes[weight_block(T_PARAM)] + s.store.block_bytes[weight_block(T_STATE)],
+    };
+    if (run->resume || run->init)
+        rc = session_check(&s, &run->from, !run->resume);
+    session_close(&s);
+    return rc;
+}
+
+static int check_pipelines(const struct train_run *run)
+{
+    const struct train_settings *const s = run->settings;
+
+    TRY(run->task->open(run->task->context, PIPELINE_TRAIN, (int)s->batch_size, 0, 0, NULL));
+    return run->task->open(run->task->context, PIPELINE_EVAL, (int)(s->batch_size / s->accumulate),
+                           0, 0, NULL);
+}
+
 int train_open(struct train_run *run)
 {
     long long boundaries[MAX_BOUNDARIES];
@@ -305,6 +361,10 @@ int train_open(struct train_run *run)
         TRY(checkpoint_open_file(&run->from, run->init));
     if (run->resume)
         rc = check_resumed(run);
+    if (rc == 0)
+        rc = try_session(run);
+    if (rc == 0)
+        rc = check_pipelines(run);
     if (rc < 0)
         train_close(run);
     return rc;
@@ -345,7 +405,7 @@ static int prepare(struct loop *l)
     TRY(session_open(&l->session, run->task, s, run->engine));
     l->metric = metric_new(run->task->metric);
     TRY(load(l));
-    progress_init(&l->progress, l->total_steps, s->batch_size);
+    progress_init(&l->progress, l->total_steps);
     return 0;
 }
 
@@ -357,7 +417,7 @@ static int fail(struct loop *l, int rc)
         l->result->error = rc;
         l->result->status = TRAIN_INTERRUPTED;
         TRACE_POINT(t, stop_requested, trace_string(stop_signal_name()));
-        rc = save(l);
+        rc = save(l, SAVE_LAST);
         if (rc == 0)
             return 0;
     }
@@ -390,7 +450,8 @@ int train_run(const struct train_run *run, struct train_result *result)
     char reason[1024];
     int rc;
 
-    *result = (struct train_result){.quality = NAN, .best = NAN, .last_loss = NAN};
+    *result = (struct train_result){
+        .quality = NAN, .best = NAN, .last_loss = NAN, .resumed = run->resume};
     TRACE_POINT(t, cache_clear, trace_bool(0));
     TRACE_START(t, init_start, trace_none());
     run->task->log(run->task->context, t);
@@ -399,7 +460,7 @@ int train_run(const struct train_run *run, struct train_result *result)
     TRACE_END(t, init_stop, trace_none());
     result->init_ns = clock_ns() - start;
     TRACE_START(t, run_start, trace_none());
-    start = clock_ns();
+    l.run_start = start = clock_ns();
     if (rc == 0)
         rc = train_all(&l);
     if (rc < 0)

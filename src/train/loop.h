@@ -8,12 +8,21 @@
 #include "train/session.h"
 
 enum train_status {
+    TRAIN_RUNNING,     /* not at its end; stays in the files of a run that was killed */
     TRAIN_REACHED,     /* the target was met by an evaluation */
     TRAIN_STEPS_DONE,  /* the steps asked for were made, or all epochs when there was no target */
     TRAIN_NOT_REACHED, /* all epochs done, target not met */
     TRAIN_INTERRUPTED, /* a signal */
     TRAIN_FAILED,      /* an error; its reason is recorded */
 };
+
+/* Bytes. */
+struct train_needs {
+    size_t weights, activations; /* on the device */
+    size_t checkpoint;           /* one file */
+};
+
+struct train_result;
 
 struct train_run {
     const struct task *task;
@@ -24,13 +33,20 @@ struct train_run {
     const char *init; /* a checkpoint to take weights from, or NULL */
     int resume;       /* go on from the newest checkpoint in dir */
     uint64_t seed;
-    struct checkpoint from; /* of init or resume; train_open's */
+    /* Called at the start and after each evaluation and checkpoint with the result so far; may be
+     * NULL. */
+    void (*progress)(void *context, const struct train_result *so_far);
+    void *progress_context;
+    struct checkpoint from;   /* of init or resume; train_open's */
+    struct train_needs needs; /* set by train_open */
 };
 
 struct train_result {
     enum train_status status;
-    int error;            /* when failed */
-    double quality, best; /* of the last and the best evaluation; NAN when there was none */
+    int error;             /* when failed */
+    int resumed;           /* times and samples are those since the last start only */
+    int checkpoint_failed; /* the last state is not saved */
+    double quality, best;  /* of the last and the best evaluation; NAN when there was none */
     long long best_epoch, epochs, steps; /* done in all */
     uint64_t samples;                    /* trained on in this process */
     int64_t run_ns;                      /* from run_start to run_stop */
@@ -42,8 +58,9 @@ struct train_result {
 };
 
 const char *train_status_name(enum train_status s);
-/* Checks the settings against the data and opens the checkpoint to start from, before anything is
- * written: what is refused here leaves the run folder as it was. */
+/* Opens the checkpoint to start from and checks all there is to check before anything is written:
+ * the schedule, the model on the device, the checkpoint against the model, the settings of the
+ * pipelines. What is refused here leaves the run folder as it was. */
 int train_open(struct train_run *run);
 void train_close(struct train_run *run);
 /* The run itself, after train_open. Returns 0 when the result stands, whatever its status; negative

@@ -6,9 +6,9 @@
 
 static const int64_t event_every_ns = 500000000;
 
-void progress_init(struct progress *p, long long total_steps, long long batch)
+void progress_init(struct progress *p, long long total_steps)
 {
-    *p = (struct progress){.total_steps = total_steps, .batch = batch, .last_ns = clock_ns()};
+    *p = (struct progress){.total_steps = total_steps, .last_ns = clock_ns()};
 }
 
 void progress_step(struct progress *p, struct trace *t, struct progress_sample s)
@@ -17,6 +17,7 @@ void progress_step(struct progress *p, struct trace *t, struct progress_sample s
     double mean, deviation;
 
     p->n++;
+    p->samples += s.samples;
     p->sum_ns += s.step_ns;
     p->wait_ns += s.wait_ns;
     p->sum_squares += (double)s.step_ns * (double)s.step_ns;
@@ -28,7 +29,7 @@ void progress_step(struct progress *p, struct trace *t, struct progress_sample s
     TRACE_STEP(t, {.epoch = s.epoch,
                    .step = s.step,
                    .steps_total = p->total_steps,
-                   .samples_per_s = (double)p->batch / mean * 1e9,
+                   .samples_per_s = (double)p->samples / (double)p->sum_ns * 1e9,
                    .spread = p->n > 1 ? deviation / mean : NAN,
                    .loss = s.loss,
                    .learning_rate = s.lr,
@@ -36,5 +37,6 @@ void progress_step(struct progress *p, struct trace *t, struct progress_sample s
                    .eta_s = (double)(p->total_steps - s.step) * p->mean_step_ns / 1e9});
     p->last_ns = now;
     p->n = p->sum_ns = p->wait_ns = 0;
+    p->samples = 0;
     p->sum_squares = 0;
 }

@@ -7,20 +7,22 @@
 #include "trace/trace.h"
 
 struct progress {
-    long long total_steps, batch;
+    long long total_steps;
     int64_t last_ns;            /* clock of the last event */
     int64_t n, sum_ns, wait_ns; /* steps since then */
+    uint64_t samples;           /* in these steps */
     double sum_squares;
     double mean_step_ns; /* over the last events, for the time left */
 };
 
 struct progress_sample {
     long long step, epoch;
+    uint64_t samples; /* without padding */
     int64_t step_ns, wait_ns;
     double loss, lr;
 };
 
-void progress_init(struct progress *p, long long total_steps, long long batch);
+void progress_init(struct progress *p, long long total_steps);
 void progress_step(struct progress *p, struct trace *t, struct progress_sample s);
 
 #endif

@@ -43,7 +43,10 @@ static int make(struct session *s)
     if (s->accumulates)
         TRY(plan_init(&s->apply, &s->apply_graph, &s->bank, &s->workspace,
                       (struct plan_options){0}));
-    return plan_init(&s->eval, &s->eval_graph, &s->bank, &s->workspace, (struct plan_options){0});
+    TRY(plan_init(&s->eval, &s->eval_graph, &s->bank, &s->workspace, (struct plan_options){0}));
+    if (graph_output_find(&s->eval_graph, "scores"))
+        s->scores = xmalloc(tensor_bytes(graph_output_find(&s->eval_graph, "scores")));
+    return 0;
 }
 
 int session_open(struct session *s, const struct task *task, const struct train_settings *settings,
@@ -67,6 +70,8 @@ int session_open(struct session *s, const struct task *task, const struct train_
 
 void session_close(struct session *s)
 {
+    free(s->scores);
+    s->scores = NULL;
     plan_release(&s->train);
     plan_release(&s->apply);
     plan_release(&s->eval);
@@ -165,25 +170,18 @@ int session_evaluate(struct session *s, const struct batch *b, struct metric *m,
 {
     const struct tensor *const scores = graph_output_find(&s->eval_graph, "scores");
     const size_t n = (size_t)s->micro_batch, bytes = tensor_bytes(scores);
-    float *const host = xmalloc(bytes);
-    int rc = feed(&s->eval, b, n, 0);
 
-    if (rc == 0)
-        rc = plan_run(&s->eval, 0);
-    if (rc == 0)
-        rc = read_loss(&s->eval, out);
-    if (rc == 0)
-        rc = plan_read(&s->eval, "scores", host, bytes);
-    if (rc == 0)
-        rc = metric_add(m,
-                        (struct metric_array[]){
-                            {"scores", METRIC_F32, n, bytes / sizeof(float) / n, host},
-                            {"labels", METRIC_I32, n, 1, b->tensor[BATCH_LABELS].data},
-                            {"weights", METRIC_F32, n, 1, b->tensor[BATCH_WEIGHTS].data},
-                        },
-                        3);
-    free(host);
-    return rc;
+    TRY(feed(&s->eval, b, n, 0));
+    TRY(plan_run(&s->eval, 0));
+    TRY(read_loss(&s->eval, out));
+    TRY(plan_read(&s->eval, "scores", s->scores, bytes));
+    return metric_add(m,
+                      (struct metric_array[]){
+                          {"scores", METRIC_F32, n, bytes / sizeof(float) / n, s->scores},
+                          {"labels", METRIC_I32, n, 1, b->tensor[BATCH_LABELS].data},
+                          {"weights", METRIC_F32, n, 1, b->tensor[BATCH_WEIGHTS].data},
+                      },
+                      3);
 }
 
 /* The safetensors view of a weight; data is host memory that the caller frees. */
@@ -254,6 +252,22 @@ static int is_moment(const struct store *s, const struct weight *w)
     return store_find(s, owner) != NULL;
 }
 
+/* Whether loading sets this weight. */
+static int is_loaded(const struct session *s, const struct weight *w, int params_only)
+{
+    return w->kind != T_CARRY && !(params_only && is_moment(&s->store, w));
+}
+
+int session_check(const struct session *s, const struct checkpoint *c, int params_only)
+{
+    for (int i = 0; i < s->store.n; i++) {
+        const struct safetensors_tensor want = view(s->store.weights[i]);
+        if (is_loaded(s, s->store.weights[i], params_only))
+            TRY(checkpoint_check(c, &want));
+    }
+    return 0;
+}
+
 int session_load(struct session *s, const struct checkpoint *c, int params_only)
 {
     for (int i = 0; i < s->store.n; i++) {
@@ -262,7 +276,7 @@ int session_load(struct session *s, const struct checkpoint *c, int params_only)
         void *host;
         int rc;
 
-        if (w->kind == T_CARRY || (params_only && is_moment(&s->store, w)))
+        if (!is_loaded(s, w, params_only))
             continue;
         host = xmalloc(want.bytes);
         rc = checkpoint_read(c, &want, host);

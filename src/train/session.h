@@ -18,6 +18,7 @@ struct session {
     struct bank bank;
     struct workspace workspace;
     struct plan train, apply, eval; /* apply only when accumulating */
+    float *scores;                  /* of one evaluation batch; NULL when the task has none */
     int accumulates;
     int micro_batch; /* samples in one run of the train plan, and in one of evaluation */
 };
@@ -46,5 +47,7 @@ int session_save(struct session *s, const char *dir, struct checkpoint_info info
 /* Reads every weight from an open checkpoint; one that is missing or differs in shape is an error.
  * params_only: leave the state of the optimiser as it is (starting from somebody's weights). */
 int session_load(struct session *s, const struct checkpoint *c, int params_only);
+/* What session_load would refuse, without reading or changing any weight. */
+int session_check(const struct session *s, const struct checkpoint *c, int params_only);
 
 #endif

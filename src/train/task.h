@@ -19,7 +19,8 @@ struct task {
      * ("scores"). */
     struct sum_weight (*build)(void *context, struct graph *g, int batch);
     /* The stream of batches: training from (epoch, step) without end, or one pass of evaluation.
-     * Epochs count from 0. */
+     * Epochs count from 0. out
+     * NULL: only checks the settings and touches no sample, for the clock does not run yet. */
     int (*open)(void *context, enum pipeline_mode mode, int batch, uint64_t epoch, uint64_t step,
                 struct pipeline **out);
     /* Emits what the rules ask to know: submission_*, batch, hyper-parameters. */

@@ -159,7 +159,7 @@ static int open_pipeline(void *context, enum pipeline_mode mode, int batch, uint
         (struct augment_eval){.resize = (int)r->own->eval_resize, .crop = (int)r->own->image_size};
     if (mode == PIPELINE_EVAL)
         c.n_batches = pipeline_steps_per_epoch(&c);
-    return pipeline_open(&c, out);
+    return out ? pipeline_open(&c, out) : pipeline_check(&c);
 }
 
 /* ---- rules ---- */
