@@ -136,9 +136,11 @@ static void refused_run_makes_no_folder(void **state)
     char *const folder = file_join(dir, "fresh");
 
     free(program_run(dir, 0, NULL_RUN "-b 8 --steps 1 --out %s/r", dir));
-    free(program_run(dir, 2, NULL_RUN "-b 8 --area-min 1 --area-max 0.5 --out %s/fresh", dir));
+    free(program_run(dir, 2, NULL_RUN "-b 8 --steps 1 --area-min 1 --area-max 0.5 --out %s/fresh",
+                     dir));
     free(program_run(dir, 3,
-                     NULL_RUN "-b 8 --classes 11 --init %s/r/" CHECKPOINT_NAME " --out %s/fresh",
+                     NULL_RUN "-b 8 --steps 1 --classes 11 --init %s/r/" CHECKPOINT_NAME
+                              " --out %s/fresh",
                      dir, dir));
     assert_false(file_exists(folder));
     free(folder);
