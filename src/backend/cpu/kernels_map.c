@@ -4,7 +4,7 @@
 #include "backend/cpu/native_int.h"
 #include "backend/cpu/parallel.h"
 
-/* One elementwise kernel: EXPR of x = a[i], y = b[i] and scalar. LOAD_Y is b[i], or 0 for kernels
+/* One elementwise kernel: EXPR of x = a[i] and y = b[i]. LOAD_Y is b[i], or 0 for kernels
  * without b; it is loaded whether EXPR needs it or not, since a load under a condition is not
  * vectorised. */
 #define MAP(name, LOAD_Y, EXPR)                                                                    \
@@ -13,11 +13,9 @@
     {                                                                                              \
         const struct cpu_map *map = arg;                                                           \
         const float *a = map->a, *b = map->b;                                                      \
-        const float scalar = map->scalar;                                                          \
         float *dst = map->dst;                                                                     \
                                                                                                    \
         (void)b;                                                                                   \
-        (void)scalar;                                                                              \
         _Pragma("GCC ivdep") for (size_t i = begin; i < end; i++)                                  \
         {                                                                                          \
             const float x = a[i], y = (LOAD_Y);                                                    \
@@ -35,8 +33,6 @@
 MAP(cpu_relu, 0, x < 0 ? 0 : x)
 MAP(cpu_relu_grad, b[i], x > 0 ? y : 0)
 MAP(cpu_add, b[i], x + y)
-MAP(cpu_add_relu, b[i], x + y < 0 ? 0 : x + y)
-MAP(cpu_scale, 0, scalar *x)
 
 VECTORISED
 static void bias_rows(void *arg, size_t begin, size_t end)

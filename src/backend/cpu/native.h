@@ -67,14 +67,11 @@ size_t cpu_columns_scratch(size_t m, size_t c);
 struct cpu_map {
     size_t n;
     const float *a, *b;
-    float scalar;
     float *dst;
 };
 void cpu_relu(int threads, const struct cpu_map *m);      /* dst = a < 0 ? 0 : a */
 void cpu_relu_grad(int threads, const struct cpu_map *m); /* a = y, b = dy: dst = y > 0 ? dy : 0 */
 void cpu_add(int threads, const struct cpu_map *m);       /* dst = a + b */
-void cpu_add_relu(int threads, const struct cpu_map *m);  /* dst = relu(a + b) */
-void cpu_scale(int threads, const struct cpu_map *m);     /* dst = scalar a */
 
 /* dst[i][j] = src[i][j] + bias[j]. */
 struct cpu_bias_add {
