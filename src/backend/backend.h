@@ -57,6 +57,9 @@ struct backend {
     int (*read)(struct device *d, void *dst, const void *src,
                 size_t bytes); /* device to host, complete on return */
     int (*sync)(struct device *d);
+    /* Whether kernels store activations and gradients in this type on this machine: 0, or
+     * E_UNSUPPORTED and why not. float32 always. */
+    int (*supports)(const struct device *d, enum dtype t);
     const struct kernel *const *kernels; /* [N_OPS]; NULL where this backend has none */
 };
 

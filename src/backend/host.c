@@ -52,3 +52,11 @@ int host_sync(struct device *d)
     (void)d;
     return 0;
 }
+
+int host_supports(const struct device *d, enum dtype t)
+{
+    (void)d;
+    return t == DT_F32 || t == DT_BF16
+               ? 0
+               : err(E_UNSUPPORTED, "activations are f32 or bf16, not %s", dtype_name(t));
+}

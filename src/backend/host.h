@@ -9,5 +9,6 @@ void host_free(struct device *d, void *p, size_t bytes);
 int host_write(struct device *d, void *dst, const void *src, size_t bytes);
 int host_read(struct device *d, void *dst, const void *src, size_t bytes);
 int host_sync(struct device *d);
+int host_supports(const struct device *d, enum dtype t); /* f32 and bf16 */
 
 #endif

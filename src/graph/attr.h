@@ -76,6 +76,10 @@ struct update {
     double lr_mult;   /* 1 unless the weight says otherwise */
 };
 
+struct cast {
+    enum dtype to; /* DT_F32 or DT_BF16 */
+};
+
 struct fill {
     struct shape shape;
     double value;
@@ -95,6 +99,7 @@ union attr {
     struct exchange exchange;
     struct update update;
     struct fill fill;
+    struct cast cast;
 };
 
 #endif

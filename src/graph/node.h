@@ -42,6 +42,11 @@ struct op {
     unsigned
         writes; /* bit i: input i is updated in place; such a node runs even if nobody reads it */
     unsigned in_place; /* bit i: output 0 may take over the memory of input i */
+    /* What the precision pass may do: bit i of narrow_in, input i may be bf16; of narrow_out,
+     * output i is bf16 then. narrow_follows: only when every input of narrow_in is bf16 already;
+     * else the op is worth narrowing its inputs for. Sums and statistics stay float32 inside. */
+    unsigned narrow_in, narrow_out;
+    int narrow_follows;
 };
 
 struct node {

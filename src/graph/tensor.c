@@ -8,7 +8,8 @@
 static const struct {
     const char *name;
     size_t size;
-} dtypes[N_DTYPES] = {[DT_F32] = {"f32", 4}, [DT_I32] = {"i32", 4}, [DT_U8] = {"u8", 1}};
+} dtypes[N_DTYPES] = {
+    [DT_F32] = {"f32", 4}, [DT_I32] = {"i32", 4}, [DT_U8] = {"u8", 1}, [DT_BF16] = {"bf16", 2}};
 
 size_t dtype_size(enum dtype t)
 {

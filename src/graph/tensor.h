@@ -11,7 +11,9 @@
 
 enum { MAX_RANK = 6 };
 
-enum dtype { DT_F32, DT_I32, DT_U8, N_DTYPES };
+/* bf16 is the upper half of a float32: what plans store activations and gradients in when asked for
+ * less precision. Models never make one; the precision pass does. */
+enum dtype { DT_F32, DT_I32, DT_U8, DT_BF16, N_DTYPES };
 
 struct shape {
     int rank; /* 0: a scalar, one element */

@@ -15,8 +15,8 @@ static void stats_cost(const struct node *n, struct cost *c)
     c->flops = 3.0 * (double)tensor_count(n->in[0]);
 }
 
-const struct op op_bn_stats = {OP_HEAD(bn_stats), .n_out = 2, .shape = stats_shape,
-                               .cost = stats_cost};
+const struct op op_bn_stats = {OP_HEAD(bn_stats),  .n_out = 2,     .shape = stats_shape,
+                               .cost = stats_cost, .narrow_in = 1, .narrow_follows = 1};
 
 /* Inputs: mean, var, running mean, running var, and x for M. invstd = 1/sqrt(var+eps);
  * running = (1-momentum)*running + momentum*(mean, var*M/(M-1)). */
@@ -33,8 +33,10 @@ static void finalise_cost(const struct node *n, struct cost *c)
     c->bytes -= (double)tensor_bytes(n->in[4]);
 }
 
-const struct op op_bn_finalise = {OP_HEAD(bn_finalise), .n_out = 1, .shape = finalise_shape,
-                                  .cost = finalise_cost, .writes = 1u << 2 | 1u << 3};
+const struct op op_bn_finalise = {OP_HEAD(bn_finalise),        .n_out = 1,
+                                  .shape = finalise_shape,     .cost = finalise_cost,
+                                  .writes = 1u << 2 | 1u << 3, .narrow_in = 1u << 4,
+                                  .narrow_follows = 1};
 
 /* Inputs: x, mean, invstd, gamma, beta, [residual]. y = gamma*(x-mean)*invstd + beta [+ residual]
  * [, max 0]. */
@@ -57,8 +59,10 @@ static void apply_cost(const struct node *n, struct cost *c)
     c->flops = per_element * (double)tensor_count(n->in[0]);
 }
 
-const struct op op_bn_apply = {OP_HEAD(bn_apply), .n_out = 1, .shape = apply_shape,
-                               .cost = apply_cost, .in_place = 1u << 5};
+const struct op op_bn_apply = {OP_HEAD(bn_apply),    .n_out = 1,
+                               .shape = apply_shape, .cost = apply_cost,
+                               .in_place = 1u << 5,  .narrow_in = 1u << 0 | 1u << 5,
+                               .narrow_out = 1,      .narrow_follows = 1};
 
 /* Inputs: x, dy, mean, invstd. dgamma[c] = sum_m dy*(x-mean)*invstd; dbeta[c] = sum_m dy. */
 static int grad_reduce_shape(struct node *n)
@@ -73,8 +77,9 @@ static void grad_reduce_cost(const struct node *n, struct cost *c)
     c->flops = 4.0 * (double)tensor_count(n->in[0]);
 }
 
-const struct op op_bn_grad_reduce = {OP_HEAD(bn_grad_reduce), .n_out = 2,
-                                     .shape = grad_reduce_shape, .cost = grad_reduce_cost};
+const struct op op_bn_grad_reduce = {
+    OP_HEAD(bn_grad_reduce),  .n_out = 2,     .shape = grad_reduce_shape,
+    .cost = grad_reduce_cost, .narrow_in = 3, .narrow_follows = 1};
 
 /* Inputs: dy, x, mean, invstd, gamma, dgamma, dbeta.
  * dx = gamma*invstd * (dy - dbeta/M - (x-mean)*invstd * dgamma/M); frozen: dx = gamma*invstd * dy.
@@ -92,5 +97,6 @@ static void grad_apply_cost(const struct node *n, struct cost *c)
     c->flops = 5.0 * (double)tensor_count(n->in[0]);
 }
 
-const struct op op_bn_grad_apply = {OP_HEAD(bn_grad_apply), .n_out = 1, .shape = grad_apply_shape,
-                                    .cost = grad_apply_cost, .in_place = 1u << 0};
+const struct op op_bn_grad_apply = {
+    OP_HEAD(bn_grad_apply), .n_out = 1,     .shape = grad_apply_shape, .cost = grad_apply_cost,
+    .in_place = 1u << 0,    .narrow_in = 3, .narrow_out = 1,           .narrow_follows = 1};

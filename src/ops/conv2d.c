@@ -55,8 +55,9 @@ static void conv2d_grad(struct graph *g, const struct grad *gr)
         gr->din[1] = node_out(GRAPH_NODE(g, &op_conv2d_grad_w, n->attr, n->in[0], gr->dout[0]), 0);
 }
 
-const struct op op_conv2d = {OP_HEAD(conv2d), .n_out = 1, .shape = conv2d_shape,
-                             .grad = conv2d_grad, .cost = conv2d_cost};
+const struct op op_conv2d = {OP_HEAD(conv2d),     .n_out = 1,          .shape = conv2d_shape,
+                             .grad = conv2d_grad, .cost = conv2d_cost, .narrow_in = 3,
+                             .narrow_out = 1};
 
 /* dx[n,h,w,i] = sum over (p,q,r,s) that touch (h,w) of dy[n,p,q,o] * w[o,r,s,i]. Inputs: dy, w, and
  * x for its shape. */
@@ -72,8 +73,8 @@ static void grad_x_cost(const struct node *n, struct cost *c)
     c->bytes -= (double)tensor_bytes(n->in[2]);
 }
 
-const struct op op_conv2d_grad_x = {OP_HEAD(conv2d_grad_x), .n_out = 1, .shape = grad_x_shape,
-                                    .cost = grad_x_cost};
+const struct op op_conv2d_grad_x = {OP_HEAD(conv2d_grad_x), .n_out = 1,     .shape = grad_x_shape,
+                                    .cost = grad_x_cost,    .narrow_in = 7, .narrow_out = 1};
 
 /* dw[o,r,s,i] = sum_{n,p,q} x[n, p*stride+r-pad, q*stride+s-pad, i] * dy[n,p,q,o]. Inputs: x, dy.
  */
@@ -91,7 +92,7 @@ static void grad_w_cost(const struct node *n, struct cost *c)
 }
 
 const struct op op_conv2d_grad_w = {OP_HEAD(conv2d_grad_w), .n_out = 1, .shape = grad_w_shape,
-                                    .cost = grad_w_cost};
+                                    .cost = grad_w_cost, .narrow_in = 3};
 
 struct tensor *conv2d(struct graph *g, struct tensor *x, const char *name, struct conv c)
 {

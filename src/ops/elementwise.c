@@ -22,8 +22,9 @@ static void relu_gradient(struct graph *g, const struct grad *gr)
         node_out(GRAPH_NODE(g, &op_relu_grad, (union attr){0}, gr->dout[0], gr->node->out[0]), 0);
 }
 
-const struct op op_relu = {OP_HEAD(relu), .n_out = 1, .shape = like_first, .grad = relu_gradient,
-                           .in_place = 1u << 0};
+const struct op op_relu = {OP_HEAD(relu),         .n_out = 1,          .shape = like_first,
+                           .grad = relu_gradient, .in_place = 1u << 0, .narrow_in = 1,
+                           .narrow_out = 1,       .narrow_follows = 1};
 
 struct tensor *relu(struct graph *g, struct tensor *x)
 {
@@ -31,8 +32,9 @@ struct tensor *relu(struct graph *g, struct tensor *x)
 }
 
 /* Inputs: dy, y. dx = y > 0 ? dy : 0. From y and not from x, so that x need not be kept. */
-const struct op op_relu_grad = {OP_HEAD(relu_grad), .n_out = 1, .shape = like_both,
-                                .in_place = 1u << 0};
+const struct op op_relu_grad = {OP_HEAD(relu_grad),  .n_out = 1,     .shape = like_both,
+                                .in_place = 1u << 0, .narrow_in = 3, .narrow_out = 1,
+                                .narrow_follows = 1};
 
 /* y = a + b */
 static void add_gradient(struct graph *g, const struct grad *gr)
@@ -41,8 +43,14 @@ static void add_gradient(struct graph *g, const struct grad *gr)
     gr->din[0] = gr->din[1] = gr->dout[0];
 }
 
-const struct op op_add = {OP_HEAD(add), .n_out = 1, .shape = like_both, .grad = add_gradient,
-                          .in_place = 1u << 0 | 1u << 1};
+const struct op op_add = {OP_HEAD(add),
+                          .n_out = 1,
+                          .shape = like_both,
+                          .grad = add_gradient,
+                          .in_place = 1u << 0 | 1u << 1,
+                          .narrow_in = 3,
+                          .narrow_out = 1,
+                          .narrow_follows = 1};
 
 struct tensor *add(struct graph *g, struct tensor *a, struct tensor *b)
 {
@@ -133,7 +141,7 @@ static void image_norm_cost(const struct node *n, struct cost *c)
 }
 
 const struct op op_image_norm = {OP_HEAD(image_norm), .n_out = 1, .shape = image_norm_shape,
-                                 .cost = image_norm_cost};
+                                 .cost = image_norm_cost, .narrow_out = 1};
 
 struct tensor *image_norm(struct graph *g, struct tensor *x, struct image_norm c)
 {

@@ -44,8 +44,8 @@ static void matmul_cost(const struct node *n, struct cost *c)
     c->flops = 2.0 * (double)tensor_count(n->out[0]) * (double)inner;
 }
 
-const struct op op_matmul = {OP_HEAD(matmul), .n_out = 1, .shape = matmul_shape,
-                             .grad = matmul_gradient, .cost = matmul_cost};
+const struct op op_matmul = {OP_HEAD(matmul),         .n_out = 1,          .shape = matmul_shape,
+                             .grad = matmul_gradient, .cost = matmul_cost, .narrow_in = 3};
 
 struct tensor *matmul(struct graph *g, struct tensor *a, struct tensor *b, struct matmul m)
 {

@@ -39,6 +39,8 @@ struct tensor *bias_add(struct graph *g, struct tensor *x, struct tensor *b); /*
 struct tensor *sum_rows(struct graph *g, struct tensor *x);                   /* [..,c] -> [c] */
 struct tensor *rsqrt(struct graph *g, struct tensor *x, double eps); /* 1 / sqrt(x + eps) */
 struct tensor *constant(struct graph *g, struct shape shape, double value);
+struct tensor *cast(struct graph *g, struct tensor *x,
+                    enum dtype to); /* f32 and bf16, to nearest */
 /* uint8 [N,H,W,C] -> float32: (x - mean[c]) * scale[c]. C is 1 to 4. No gradient. */
 struct tensor *image_norm(struct graph *g, struct tensor *x, struct image_norm c);
 

@@ -43,8 +43,9 @@ static void window_cost(const struct node *n, struct cost *c)
     c->flops = (double)n->attr.pool.k * n->attr.pool.k * (double)tensor_count(n->out[0]);
 }
 
-const struct op op_maxpool = {OP_HEAD(maxpool), .n_out = 2, .shape = maxpool_shape,
-                              .grad = maxpool_gradient, .cost = window_cost};
+const struct op op_maxpool = {OP_HEAD(maxpool),         .n_out = 2,          .shape = maxpool_shape,
+                              .grad = maxpool_gradient, .cost = window_cost, .narrow_in = 1,
+                              .narrow_out = 1,          .narrow_follows = 1};
 
 struct tensor *maxpool(struct graph *g, struct tensor *x, struct pool p)
 {
@@ -65,8 +66,13 @@ static void maxpool_grad_cost(const struct node *n, struct cost *c)
     c->bytes -= (double)tensor_bytes(n->in[2]);
 }
 
-const struct op op_maxpool_grad = {OP_HEAD(maxpool_grad), .n_out = 1, .shape = maxpool_grad_shape,
-                                   .cost = maxpool_grad_cost};
+const struct op op_maxpool_grad = {OP_HEAD(maxpool_grad),
+                                   .n_out = 1,
+                                   .shape = maxpool_grad_shape,
+                                   .cost = maxpool_grad_cost,
+                                   .narrow_in = 1u << 0 | 1u << 2,
+                                   .narrow_out = 1,
+                                   .narrow_follows = 1};
 
 /* y[n,c] = mean over h, w of x[n,h,w,c] */
 static int avgpool_shape(struct node *n)
@@ -88,8 +94,9 @@ static void avgpool_cost(const struct node *n, struct cost *c)
     c->flops = (double)tensor_count(n->in[0]);
 }
 
-const struct op op_avgpool = {OP_HEAD(avgpool), .n_out = 1, .shape = avgpool_shape,
-                              .grad = avgpool_gradient, .cost = avgpool_cost};
+const struct op op_avgpool = {
+    OP_HEAD(avgpool),     .n_out = 1,     .shape = avgpool_shape, .grad = avgpool_gradient,
+    .cost = avgpool_cost, .narrow_in = 1, .narrow_follows = 1};
 
 /* Inputs: dy, x for its shape. dx[n,h,w,c] = dy[n,c] / (H*W) */
 static int avgpool_grad_shape(struct node *n)
@@ -103,8 +110,9 @@ static void avgpool_grad_cost(const struct node *n, struct cost *c)
     c->bytes -= (double)tensor_bytes(n->in[1]);
 }
 
-const struct op op_avgpool_grad = {OP_HEAD(avgpool_grad), .n_out = 1, .shape = avgpool_grad_shape,
-                                   .cost = avgpool_grad_cost};
+const struct op op_avgpool_grad = {
+    OP_HEAD(avgpool_grad), .n_out = 1,      .shape = avgpool_grad_shape, .cost = avgpool_grad_cost,
+    .narrow_in = 1u << 1,  .narrow_out = 1, .narrow_follows = 1};
 
 struct tensor *avgpool_all(struct graph *g, struct tensor *x)
 {

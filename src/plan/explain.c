@@ -4,6 +4,8 @@
 #include "base/str.h"
 #include "plan/plan.h"
 
+enum { TYPED_TEXT = SHAPE_TEXT + 8 };
+
 /* f forward, b backward, u update: a step that only writes in place. */
 static char phase(const struct node *n)
 {
@@ -41,18 +43,28 @@ static const char *short_number(double v, char out[16])
     return out;
 }
 
-static void add_shapes(const struct node *n, struct str *line)
+/* "[8,56,56,64]", with the type behind it where that is not float32. */
+static const char *typed_shape(const struct tensor *t, char out[TYPED_TEXT])
 {
     char text[SHAPE_TEXT];
+
+    snprintf(out, TYPED_TEXT, "%s%s", shape_text(t->shape, text),
+             t->dtype == DT_F32 ? "" : dtype_name(t->dtype));
+    return out;
+}
+
+static void add_shapes(const struct node *n, struct str *line)
+{
+    char text[TYPED_TEXT];
     const int shown =
         n->n_in < 2 ? n->n_in : 2; /* the rest are statistics, scalars, or the same again */
 
     for (int k = 0; k < shown; k++)
-        str_printf(line, "%s%s", k ? " " : "", shape_text(n->in[k]->shape, text));
+        str_printf(line, "%s%s", k ? " " : "", typed_shape(n->in[k], text));
     if (n->n_in > shown)
         str_printf(line, " +%d", n->n_in - shown);
     if (n->op->n_out)
-        str_printf(line, " -> %s", shape_text(n->out[0]->shape, text));
+        str_printf(line, " -> %s", typed_shape(n->out[0], text));
 }
 
 /* The op, and what it absorbed. */

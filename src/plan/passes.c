@@ -38,13 +38,13 @@ static void compact(struct graph *g)
     g->n_nodes = kept;
 }
 
-void pass_lower(struct graph *g, const struct backend *b)
+void pass_lower(struct graph *g, const struct target *t)
 {
     struct node **const old = g->nodes;
     const int n_old = g->n_nodes;
     const char *const outer = g->scope;
 
-    (void)b;
+    (void)t;
     g->nodes = NULL;
     g->n_nodes = g->cap_nodes = 0;
     for (int i = 0; i < n_old; i++) {
@@ -60,11 +60,11 @@ void pass_lower(struct graph *g, const struct backend *b)
     free(old);
 }
 
-void pass_prune(struct graph *g, const struct backend *b)
+void pass_prune(struct graph *g, const struct target *t)
 {
     int *const uses = graph_uses(g);
 
-    (void)b;
+    (void)t;
     for (int i = g->n_nodes - 1; i >= 0; i--) {
         const struct node *const n = g->nodes[i];
         int live = n->op->writes != 0;
@@ -121,7 +121,7 @@ static int absorb(struct graph *g, const struct backend *b, struct node *apply, 
 
 /* relu(bn_apply) and relu(bn_apply + skip), each into one application. The sum stands where the
  * ReLU stood, because the skip may be computed after the application. */
-void pass_fuse(struct graph *g, const struct backend *b)
+void pass_fuse(struct graph *g, const struct target *t)
 {
     int *const uses = graph_uses(g);
 
@@ -134,14 +134,14 @@ void pass_fuse(struct graph *g, const struct backend *b)
         sum = n->in[0]->maker;
         apply = sole_apply(n->in[0], uses);
         if (apply) {
-            absorb(g, b, apply, n, NULL);
+            absorb(g, t->backend, apply, n, NULL);
             continue;
         }
         if (!sum || sum->op != &op_add || uses[n->in[0]->id] != 1)
             continue;
         for (int k = 0; k < 2; k++) {
             apply = sole_apply(sum->in[k], uses);
-            if (apply && absorb(g, b, apply, n, sum->in[!k])) {
+            if (apply && absorb(g, t->backend, apply, n, sum->in[!k])) {
                 g->nodes[sum->id] = NULL;
                 break;
             }

@@ -1,11 +1,17 @@
-/* Passes edit a graph before a plan is made of it. Each is a function of graph and backend, safe to
- * leave out: the plan then has more steps or, without lowering, names the op that the backend
- * lacks. */
+/* Passes edit a graph before a plan is made of it. Each is a function of graph and target, safe to
+ * leave out: the plan then has more steps or wider tensors or, without lowering, names the op that
+ * the backend lacks. */
 #ifndef STAVE_PLAN_PASSES_H
 #define STAVE_PLAN_PASSES_H
 
 #include "backend/backend.h"
 #include "graph/graph.h"
+
+/* What a plan is made for. */
+struct target {
+    const struct backend *backend;
+    enum dtype precision; /* of activations and their gradients; weights and sums stay float32 */
+};
 
 /* clang-format off */
 enum pass_id {
@@ -15,14 +21,14 @@ enum pass_id {
     N_PASSES
 };
 
-#define PASS(name, help) void pass_##name(struct graph *g, const struct backend *b);
+#define PASS(name, help) void pass_##name(struct graph *g, const struct target *t);
 #include "plan/list.h"
 #undef PASS
 /* clang-format on */
 
 struct pass {
     const char *name, *help;
-    void (*run)(struct graph *g, const struct backend *b);
+    void (*run)(struct graph *g, const struct target *t);
 };
 extern const struct pass passes[N_PASSES];
 

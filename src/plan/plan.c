@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bf16.h"
 #include "base/clock.h"
 #include "base/err.h"
 
@@ -62,12 +63,13 @@ static int make_steps(struct plan *p)
 int plan_init(struct plan *p, struct graph *g, struct bank *b, struct workspace *w,
               struct plan_options o)
 {
+    const struct target target = {b->engine->backend, o.precision};
     int rc = graph_status(g);
 
     *p = (struct plan){.engine = b->engine, .graph = g, .bank = b, .workspace = w, .bound_set = -1};
     for (int i = 0; i < N_PASSES && rc == 0; i++) {
         if (!(o.without >> i & 1))
-            passes[i].run(g, b->engine->backend);
+            passes[i].run(g, &target);
         rc = graph_status(g);
     }
     if (rc == 0)
@@ -194,17 +196,28 @@ void plan_profile(struct plan *p)
     p->runs = 0;
 }
 
+static int finite_at(const struct tensor *t, const void *host, int64_t i)
+{
+    switch (t->dtype) {
+    case DT_F32:
+        return isfinite(((const float *)host)[i]);
+    case DT_BF16:
+        return isfinite(bf16_to_float(((const uint16_t *)host)[i]));
+    default:
+        return 1;
+    }
+}
+
 /* Index of the first element that is not finite, or -1. */
 static int64_t first_bad(struct plan *p, const struct tensor *t, const void *at)
 {
     const int64_t n = tensor_count(t);
-    float *const host = xmalloc(tensor_bytes(t));
+    void *const host = xmalloc(tensor_bytes(t));
     int64_t bad = -1;
 
-    if (t->dtype == DT_F32 &&
-        p->engine->backend->read(p->engine->device, host, at, tensor_bytes(t)) == 0)
+    if (p->engine->backend->read(p->engine->device, host, at, tensor_bytes(t)) == 0)
         for (int64_t i = 0; i < n && bad < 0; i++)
-            if (!isfinite(host[i]))
+            if (!finite_at(t, host, i))
                 bad = i;
     free(host);
     return bad;

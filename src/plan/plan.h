@@ -23,7 +23,8 @@ void workspace_release(struct workspace *w);
 int workspace_ready(struct workspace *w);
 
 struct plan_options {
-    unsigned without; /* bit PASS_x: leave that pass out */
+    unsigned without;     /* bit PASS_x: leave that pass out */
+    enum dtype precision; /* of activations; one that the backend supports */
 };
 
 struct plan {

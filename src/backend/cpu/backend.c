@@ -51,6 +51,12 @@ static void cpu_describe(const struct device *d, struct str *out)
                d->lib.threads == 1 ? "" : "s");
 }
 
+static int cpu_supports(const struct device *d, enum dtype t)
+{
+    (void)d;
+    return t == DT_F32 ? 0 : err(E_UNSUPPORTED, "device cpu computes in f32 only");
+}
+
 /* clang-format off */
 static const struct kernel *const cpu_kernels[N_OPS] = {
 #define KERNEL(op) [OP_##op] = &cpu_kernel_##op,
@@ -71,5 +77,6 @@ const struct backend backend_cpu = {
     .write = host_write,
     .read = host_read,
     .sync = host_sync,
+    .supports = cpu_supports,
     .kernels = cpu_kernels,
 };

@@ -55,5 +55,6 @@ const struct backend backend_null = {
     .write = host_write,
     .read = host_read,
     .sync = host_sync,
+    .supports = host_supports,
     .kernels = null_kernels,
 };

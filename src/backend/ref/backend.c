@@ -40,5 +40,6 @@ const struct backend backend_ref = {
     .write = host_write,
     .read = host_read,
     .sync = host_sync,
+    .supports = host_supports,
     .kernels = ref_kernels,
 };

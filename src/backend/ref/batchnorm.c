@@ -108,6 +108,6 @@ static int grad_apply_run(struct device *d, const struct step *s)
 
 REF_KERNEL(bn_stats, stats_run);
 REF_KERNEL(bn_finalise, finalise_run);
-const struct kernel ref_bn_apply = {.name = "ref", .accepts = apply_accepts, .run = apply_run};
+REF_KERNEL_WITH(bn_apply, apply_accepts, NULL, apply_run);
 REF_KERNEL(bn_grad_reduce, grad_reduce_run);
 REF_KERNEL(bn_grad_apply, grad_apply_run);

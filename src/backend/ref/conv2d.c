@@ -109,9 +109,6 @@ static int grad_w_run(struct device *d, const struct step *s)
                (struct conv_arrays){.x = s->in[0], .y = s->in[1]}, tap_grad_w);
 }
 
-#define CONV_KERNEL(op, run_)                                                                      \
-    const struct kernel ref_##op = {.name = "ref", .prepare = sums_prepare, .run = run_}
-
-CONV_KERNEL(conv2d, conv2d_run);
-CONV_KERNEL(conv2d_grad_x, grad_x_run);
-CONV_KERNEL(conv2d_grad_w, grad_w_run);
+REF_KERNEL_WITH(conv2d, NULL, sums_prepare, conv2d_run);
+REF_KERNEL_WITH(conv2d_grad_x, NULL, sums_prepare, grad_x_run);
+REF_KERNEL_WITH(conv2d_grad_w, NULL, sums_prepare, grad_w_run);
