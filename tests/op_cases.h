@@ -81,6 +81,7 @@ static const struct op_case op_cases[] = {
      .in = {NORMAL(2, 3, 3, 5), NORMAL(2, 3, 3, 5), NORMAL(5), POSITIVE(5)},
      .out = {DIM(5), DIM(5)}},
     {&op_bn_stats, "image", .in = {NORMAL(2, 5, 3, 7)}, .out = {DIM(7), DIM(7)}},
+    {&op_cast, "to bf16", .in = {NORMAL(3, 5)}, .out = {DIM(3, 5)}, .attr.cast = {DT_BF16}},
     {&op_clear, "plain", .in = {NORMAL(5)}},
     {&op_clip_scale, "clips", .in = {SCALAR(0.5), SCALAR(8)}, .out = {{0}}, .attr.reals = {.a = 2}},
     {&op_clip_scale, "leaves", .in = {SCALAR(0.5), SCALAR(2)}, .out = {{0}},

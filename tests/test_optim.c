@@ -156,7 +156,7 @@ static void trainer_begin(struct trainer *t, const struct optim *o, int parts,
     if (attr_of_b)
         store_find(&r->store, "b.weight")->attr = *attr_of_b;
     if (parts > 1) {
-        optim_accumulate(&r->graph, loss);
+        optim_accumulate(&r->graph, o, loss);
         optim_apply(&t->apply_graph, o);
     } else {
         optim_step(&r->graph, o, loss);

@@ -171,7 +171,7 @@ static void test_accumulated_steps_are_whole_steps(void **state)
     (void)state;
     whole_begin(&whole, o);
     rig_begin(&parts, "ref", GRAPH_TRAIN);
-    optim_accumulate(&parts.graph, classifier(&parts.graph, ROWS / 2));
+    optim_accumulate(&parts.graph, &o, classifier(&parts.graph, ROWS / 2));
     graph_init(&apply, &parts.store, GRAPH_TRAIN);
     optim_apply(&apply, &o);
     assert_int_equal(rig_ready(&parts, (struct plan_options){0}), 0);

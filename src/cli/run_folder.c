@@ -131,6 +131,8 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     if (r->train_ns > 0 && r->samples > 0)
         add_real(out, "samples_per_s", (double)r->samples / (double)r->train_ns * 1e9);
     add_real(out, "last_loss", r->last_loss);
+    if (r->skipped_steps > 0)
+        str_printf(out, ",\n  \"skipped_steps\": %lld", r->skipped_steps);
     str_printf(out, ",\n  \"bad_samples\": %llu\n}\n", (unsigned long long)r->bad_samples);
 }
 

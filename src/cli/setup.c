@@ -99,11 +99,21 @@ void setup_release(struct setup *s)
     *s = (struct setup){0};
 }
 
+/* A precision that the device lacks is float32 instead: the settings then say so, too. */
+static void settle_precision(struct train_settings *t, const struct engine *e)
+{
+    if (e->backend->supports(e->device, train_precision(t)) == 0)
+        return;
+    warning("%s; training in f32 instead of %s", err_reason(), precision_names[t->precision]);
+    t->precision = 0;
+}
+
 int setup_engine(struct setup *s, struct engine *out)
 {
     const char *const name = s->own.device ? s->own.device : backends[0]->name;
 
     TRY(engine_open(out, name, (struct device_options){.threads = (int)s->own.threads}));
     s->settings.computes = out->backend->computes;
+    settle_precision(&s->settings.train, out);
     return 0;
 }

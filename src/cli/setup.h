@@ -26,7 +26,8 @@ struct setup {
 int setup_parse(struct setup *s, const struct command *c, int argc, char **argv,
                 const struct opt_table *extra, void *extra_settings);
 void setup_release(struct setup *s);
-/* Opens the device and notes in the settings whether it computes. */
+/* Opens the device; notes in the settings whether it computes, and float32 when it lacks the
+ * precision asked for, with a warning. */
 int setup_engine(struct setup *s, struct engine *out);
 
 /* The tables that such a command binds, for its description; each workload adds its own. */

@@ -1,6 +1,7 @@
 #include "optim/optim.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 
@@ -30,6 +31,23 @@ struct tensor *optim_moment(struct graph *g, const struct tensor *w, const char 
 static struct tensor *scalar_input(struct graph *g, const char *name)
 {
     return graph_input(g, name, DT_F32, shape_scalar());
+}
+
+/* One input, whoever asks first. */
+static struct tensor *loss_scale_input(struct graph *g)
+{
+    static const char name[] = "loss_scale";
+
+    for (int i = 0; i < g->n_tensors; i++)
+        if (g->tensors[i]->kind == T_INPUT && strcmp(g->tensors[i]->name, name) == 0)
+            return g->tensors[i];
+    return scalar_input(g, name);
+}
+
+/* The gradients of the loss, or of the scaled loss. */
+static void differentiate(struct graph *g, const struct optim *o, struct tensor *loss)
+{
+    backward(g, o->scaled ? mul(g, loss, loss_scale_input(g)) : loss);
 }
 
 /* A parameter and its gradient, or its carried sum. */
@@ -81,18 +99,38 @@ static void update_sparse(struct graph *g, const struct optim *o, struct optim_p
     }
 }
 
+static struct tensor *norm_of(struct graph *g, const struct pair *pairs, int n)
+{
+    struct tensor **const grads = graph_alloc(g, (size_t)n * sizeof(struct tensor *));
+
+    for (int i = 0; i < n; i++)
+        grads[i] = pairs[i].grad;
+    return global_norm(g, grads, n);
+}
+
+/* What gradients are multiplied by: one over the weight of the loss and its scale, clipped. NaN, so
+ * that nothing is updated, when the loss or, with a scaled loss, any gradient is not finite. */
+static struct tensor *update_scale(struct graph *g, const struct optim *o, const struct pair *pairs,
+                                   int n, struct sum_weight loss)
+{
+    struct tensor *const norm = o->clip_norm > 0 || o->scaled ? norm_of(g, pairs, n) : NULL;
+    struct tensor *scale;
+
+    if (o->scaled) {
+        scale = reciprocal(g, mul(g, loss.weight, loss_scale_input(g)), norm);
+        graph_output(g, "update_scale", scale);
+    } else {
+        scale = reciprocal(g, loss.weight, loss.sum);
+    }
+    return o->clip_norm > 0 ? clip_scale(g, scale, norm, o->clip_norm) : scale;
+}
+
 static void apply(struct graph *g, const struct optim *o, const struct pair *pairs, int n,
                   struct sum_weight loss)
 {
     struct optim_param p = {.lr = scalar_input(g, "lr"),
-                            .scale = reciprocal(g, loss.weight, loss.sum)};
+                            .scale = update_scale(g, o, pairs, n, loss)};
 
-    if (o->clip_norm > 0) {
-        struct tensor **const grads = graph_alloc(g, (size_t)n * sizeof(struct tensor *));
-        for (int i = 0; i < n; i++)
-            grads[i] = pairs[i].grad;
-        p.scale = clip_scale(g, p.scale, global_norm(g, grads, n), o->clip_norm);
-    }
     p.step = scalar_input(g, "step"); /* an optimiser that does not count leaves it unread */
     update_dense(g, o, pairs, n, p);
     update_sparse(g, o, p);
@@ -116,7 +154,7 @@ void optim_step(struct graph *g, const struct optim *o, struct sum_weight loss)
 {
     struct pair *pairs;
 
-    backward(g, loss.sum);
+    differentiate(g, o, loss.sum);
     if (g->code)
         return;
     pairs = graph_alloc(g, (size_t)g->store->n * sizeof(*pairs));
@@ -131,12 +169,12 @@ static struct tensor *carried(struct graph *g, const char *name, struct shape sh
 
 static const char loss_sum_name[] = "accumulated.loss", loss_weight_name[] = "accumulated.weight";
 
-void optim_accumulate(struct graph *g, struct sum_weight loss)
+void optim_accumulate(struct graph *g, const struct optim *o, struct sum_weight loss)
 {
     struct pair *pairs;
     int n;
 
-    backward(g, loss.sum);
+    differentiate(g, o, loss.sum);
     if (g->code)
         return;
     pairs = graph_alloc(g, (size_t)g->store->n * sizeof(*pairs));

@@ -26,6 +26,9 @@ struct optim {
     int rate_outside;
     double beta1, beta2;
     double clip_norm; /* 0: none; else the largest norm of the whole gradient */
+    int scaled; /* the loss is scaled, see loss_scale.h: the graphs have an input "loss_scale",
+                   and the updating one an output "update_scale", not finite when the gradients
+                   were not and nothing was updated */
 };
 
 /* What the builders need of one parameter. */
@@ -54,7 +57,7 @@ void optim_step(struct graph *g, const struct optim *o, struct sum_weight loss);
 /* The same in two graphs over one store, for gradient accumulation: the first, run once per
  * micro-batch, adds gradients, loss and weight to carried sums; the second, run once per step,
  * updates from the sums and clears them. */
-void optim_accumulate(struct graph *g, struct sum_weight loss);
+void optim_accumulate(struct graph *g, const struct optim *o, struct sum_weight loss);
 void optim_apply(struct graph *g, const struct optim *o);
 
 /* For the builders, which run in the scope of w: a state of w's shape named "<w>.<suffix>",

@@ -65,6 +65,7 @@ KEY(tracked_stats, EXTRA)
 KEY(label_smoothing, EXTRA)
 /* our own */
 KEY(step, PROGRESS)
+KEY(step_skipped, PROGRESS)
 KEY(bad_sample, PROGRESS)
 KEY(checkpoint_saved, PROGRESS)
 KEY(checkpoint_loaded, PROGRESS)

@@ -137,16 +137,36 @@ static int evaluate_epoch(struct loop *l, long long epoch, int *done)
 
 enum save_when { SAVE_ON_THE_WAY, SAVE_LAST };
 
+enum { N_SCALE_META = 2 };
+static const char scale_key[] = "loss_scale", scale_steps_key[] = "loss_scale_good_steps";
+
+/* The state of a scaled loss as metadata; returns how many entries. */
+static size_t scale_meta(const struct loss_scale *s, struct safetensors_meta meta[N_SCALE_META],
+                         char text[N_SCALE_META][32])
+{
+    if (s->value <= 0)
+        return 0;
+    snprintf(text[0], sizeof(text[0]), "%.17g", s->value);
+    snprintf(text[1], sizeof(text[1]), "%lld", s->good_steps);
+    meta[0] = (struct safetensors_meta){scale_key, text[0]};
+    meta[1] = (struct safetensors_meta){scale_steps_key, text[1]};
+    return N_SCALE_META;
+}
+
 /* A checkpoint that can not be written does not end the training, but the run ends with it. */
 static int save(struct loop *l, enum save_when when)
 {
     const int64_t start = clock_ns();
     const struct train_run *const run = l->run;
+    struct safetensors_meta scale[N_SCALE_META];
+    char text[N_SCALE_META][32];
     const struct checkpoint_info info = {
         .step = l->step,
         .epoch = l->step / l->steps_per_epoch,
         .seed = run->seed,
         .options_digest = l->digest,
+        .extra = scale,
+        .n_extra = scale_meta(&l->session.loss_scale, scale, text),
     };
     int rc;
 
@@ -169,6 +189,13 @@ static int save(struct loop *l, enum save_when when)
     return 0;
 }
 
+static void tell_skipped(struct loop *l)
+{
+    l->result->skipped_steps++;
+    TRACE_POINT(l->run->trace, step_skipped, trace_int(l->step + 1),
+                {"loss_scale", trace_real(l->session.loss_scale.value)});
+}
+
 static int train_step(struct loop *l)
 {
     const int64_t start = clock_ns();
@@ -186,6 +213,8 @@ static int train_step(struct loop *l)
     rc = session_step(&l->session, b, lr, l->step, &loss);
     pipeline_done(l->pipeline, b);
     TRY(rc);
+    if (loss.skipped)
+        tell_skipped(l);
     l->step++;
     l->result->samples += n_real;
     l->result->wait_ns += got - start;
@@ -300,7 +329,10 @@ static long long steps_per_epoch(const struct train_run *run)
 /* What a checkpoint's place in the data depends on. */
 static void digest(const struct train_run *run, char *text, size_t n)
 {
-    snprintf(text, n, "%s in batches of %lld from %llu samples", run->task->name,
+    const enum dtype precision = train_precision(run->settings);
+
+    snprintf(text, n, "%s%s%s in batches of %lld from %llu samples", run->task->name,
+             precision == DT_F32 ? "" : " in ", precision == DT_F32 ? "" : dtype_name(precision),
              run->settings->batch_size, (unsigned long long)run->task->n_train);
 }
 
@@ -375,6 +407,23 @@ void train_close(struct train_run *run)
     checkpoint_close(&run->from);
 }
 
+/* A checkpoint of a scaled run goes on with its scale. */
+static int load_scale(const struct checkpoint *c, struct loss_scale *s)
+{
+    const char *const value = safetensors_meta(c->file, scale_key);
+    const char *const steps = safetensors_meta(c->file, scale_steps_key);
+    char *value_end, *steps_end;
+
+    if (s->value <= 0 || !s->dynamic)
+        return 0;
+    s->value = value ? strtod(value, &value_end) : 0;
+    s->good_steps = steps ? strtoll(steps, &steps_end, 10) : -1;
+    if (!(s->value >= 1 && s->value <= LOSS_SCALE_MAX) || s->good_steps < 0 || *value_end ||
+        *steps_end)
+        return err(E_DATA, "%s: its metadata holds no loss scale to go on with", c->file->path);
+    return 0;
+}
+
 static int load(struct loop *l)
 {
     const struct train_run *const run = l->run;
@@ -384,6 +433,7 @@ static int load(struct loop *l)
         return 0;
     TRY(session_load(&l->session, &run->from, !run->resume));
     if (run->resume) {
+        TRY(load_scale(&run->from, &l->session.loss_scale));
         l->step = l->saved_step = run->from.info.step;
         TRACE_POINT(run->trace, checkpoint_loaded, trace_int(l->step));
     }

@@ -53,6 +53,7 @@ struct train_result {
     int64_t init_ns, train_ns, eval_ns, wait_ns,
         checkpoint_ns; /* parts of it; wait is part of train */
     uint64_t bad_samples;
+    long long skipped_steps; /* whose gradients overflowed at their loss scale */
     double last_loss;
     struct pipeline_counters counters; /* of the training pipeline */
 };

@@ -13,7 +13,7 @@ static int build_training(struct session *s)
         s->task->build(s->task->context, &s->train_graph, s->micro_batch);
 
     if (s->accumulates) {
-        optim_accumulate(&s->train_graph, loss);
+        optim_accumulate(&s->train_graph, &o, loss);
         optim_apply(&s->apply_graph, &o);
     } else {
         optim_step(&s->train_graph, &o, loss);
@@ -35,15 +35,16 @@ static int build_evaluation(struct session *s)
 
 static int make(struct session *s)
 {
+    const struct plan_options options = {.precision = train_precision(s->settings)};
+
     TRY(build_training(s));
     store_seal(&s->store);
     TRY(build_evaluation(s));
     TRY(bank_init(&s->bank, s->engine, &s->store));
-    TRY(plan_init(&s->train, &s->train_graph, &s->bank, &s->workspace, (struct plan_options){0}));
+    TRY(plan_init(&s->train, &s->train_graph, &s->bank, &s->workspace, options));
     if (s->accumulates)
-        TRY(plan_init(&s->apply, &s->apply_graph, &s->bank, &s->workspace,
-                      (struct plan_options){0}));
-    TRY(plan_init(&s->eval, &s->eval_graph, &s->bank, &s->workspace, (struct plan_options){0}));
+        TRY(plan_init(&s->apply, &s->apply_graph, &s->bank, &s->workspace, options));
+    TRY(plan_init(&s->eval, &s->eval_graph, &s->bank, &s->workspace, options));
     if (graph_output_find(&s->eval_graph, "scores"))
         s->scores = xmalloc(tensor_bytes(graph_output_find(&s->eval_graph, "scores")));
     return 0;
@@ -57,6 +58,7 @@ int session_open(struct session *s, const struct task *task, const struct train_
     *s = (struct session){.task = task, .settings = settings, .engine = engine};
     s->accumulates = settings->accumulate > 1;
     s->micro_batch = (int)(settings->batch_size / settings->accumulate);
+    s->loss_scale = loss_scale_new(settings->loss_scale, settings->dynamic_loss_scale);
     store_init(&s->store);
     graph_init(&s->train_graph, &s->store, GRAPH_TRAIN);
     graph_init(&s->apply_graph, &s->store, GRAPH_TRAIN);
@@ -125,13 +127,20 @@ static int read_loss(struct plan *p, struct step_result *add_to)
     return 0;
 }
 
-/* The plan that updates gets the step's learning rate, and Adam its count. */
-static int feed_rates(struct plan *p, double lr, long long number)
+static int feed_scalar(struct plan *p, const char *input, double value)
 {
-    const float rate = (float)lr, count = (float)(number + 1);
+    const float v = (float)value;
 
-    TRY(plan_write(p, "lr", &rate, sizeof(rate)));
-    return plan_has_input(p, "step") ? plan_write(p, "step", &count, sizeof(count)) : 0;
+    return plan_has_input(p, input) ? plan_write(p, input, &v, sizeof(v)) : 0;
+}
+
+/* The plan that updates gets the step's learning rate, and Adam its count; those that differentiate
+ * or update a scaled loss get its scale. */
+static int feed_rates(struct session *s, struct plan *p, double lr, long long number)
+{
+    TRY(feed_scalar(p, "lr", lr));
+    TRY(feed_scalar(p, "step", (double)(number + 1)));
+    return feed_scalar(p, "loss_scale", s->loss_scale.value);
 }
 
 /* Runs the plan again, looking at every result: the update guards itself, so the weights are those
@@ -146,12 +155,26 @@ static int explain_loss(struct session *s, long long number, double loss)
                number, loss);
 }
 
+/* After the run of the plan that updates: did it? */
+static int follow_scale(struct session *s, struct plan *p, long long number,
+                        struct step_result *out)
+{
+    float scale;
+
+    if (!graph_output_find(p->graph, "update_scale"))
+        return 0;
+    TRY(plan_read(p, "update_scale", &scale, sizeof(scale)));
+    out->skipped = !isfinite(scale);
+    if (loss_scale_step(&s->loss_scale, !out->skipped) == 0)
+        return 0;
+    return err_prefix(E_NUMERIC, "step %lld: ", number);
+}
+
 int session_step(struct session *s, const struct batch *b, double lr, long long number,
                  struct step_result *out)
 {
     *out = (struct step_result){0};
-    if (!s->accumulates)
-        TRY(feed_rates(&s->train, lr, number));
+    TRY(feed_rates(s, &s->train, lr, number));
     for (size_t part = 0; part < (size_t)s->settings->accumulate; part++) {
         TRY(feed(&s->train, b, (size_t)s->micro_batch, part));
         TRY(plan_run(&s->train, 0));
@@ -160,9 +183,10 @@ int session_step(struct session *s, const struct batch *b, double lr, long long 
             return explain_loss(s, number, out->loss);
     }
     if (!s->accumulates)
-        return 0;
-    TRY(feed_rates(&s->apply, lr, number)); /* not earlier: the plans share one workspace */
-    return plan_run(&s->apply, 0);
+        return follow_scale(s, &s->train, number, out);
+    TRY(feed_rates(s, &s->apply, lr, number)); /* not earlier: the plans share one workspace */
+    TRY(plan_run(&s->apply, 0));
+    return follow_scale(s, &s->apply, number, out);
 }
 
 int session_evaluate(struct session *s, const struct batch *b, struct metric *m,

@@ -4,6 +4,7 @@
 #ifndef STAVE_TRAIN_SESSION_H
 #define STAVE_TRAIN_SESSION_H
 
+#include "optim/loss_scale.h"
 #include "plan/plan.h"
 #include "train/checkpoint.h"
 #include "train/settings.h"
@@ -19,6 +20,7 @@ struct session {
     struct workspace workspace;
     struct plan train, apply, eval; /* apply only when accumulating */
     float *scores;                  /* of one evaluation batch; NULL when the task has none */
+    struct loss_scale loss_scale;
     int accumulates;
     int micro_batch; /* samples in one run of the train plan, and in one of evaluation */
 };
@@ -32,9 +34,11 @@ int session_initialise(struct session *s, uint64_t seed);
 
 struct step_result {
     double loss, weight; /* loss: sum over the batch, weight: what to divide it by */
+    int skipped;         /* gradients overflowed at this loss scale: no weight changed */
 };
-/* One optimiser step; number counts from 0. E_NUMERIC when the loss is not finite: the weights are
- * as before the step, and the reason names the first op whose result was not finite. */
+/* One optimiser step; number counts from 0. E_NUMERIC when the loss is not finite, or the gradients
+ * of a scaled loss are not and the scale can not fall: the weights are as before the step, and the
+ * reason names the first op whose result was not finite. */
 int session_step(struct session *s, const struct batch *b, double lr, long long number,
                  struct step_result *out);
 /* Evaluates one batch: adds to the metric, and loss and weight to *out. */

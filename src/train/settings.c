@@ -11,6 +11,8 @@ static const char *const schedule_names[] = {[SCHEDULE_CONSTANT] = "constant",
                                              [SCHEDULE_POLYNOMIAL] = "polynomial",
                                              NULL};
 static const char *const lars_rates[] = {"inside", "outside", NULL};
+const char *const precision_names[] = {"f32", "bf16", NULL};
+static const enum dtype precisions[] = {DT_F32, DT_BF16};
 
 #define ROW(...) OPT_ROW(train_settings, __VA_ARGS__)
 
@@ -71,11 +73,27 @@ static const struct opt_row rows[] = {
         .help = "First decay of AdamW"),
     ROW("beta2", OPT_REAL, beta2, .dflt = "0.999", .min = 0, .max = 0.999999, .arg = "X",
         .help = "Second decay of AdamW"),
+    ROW("precision", OPT_CHOICE, precision, .dflt = "f32", .choices = precision_names,
+        .arg = "TYPE",
+        .help = "Type in which activations and their gradients are stored; weights, statistics, "
+                "losses and sums are f32 always"),
+    ROW("loss-scale", OPT_REAL, loss_scale, .dflt = "0", .min = 0, .max = 1e12, .arg = "X",
+        .help =
+            "Multiply the loss by this before the backward pass and divide the gradients by it; "
+            "0: no scaling"),
+    ROW("dynamic-loss-scale", OPT_BOOL, dynamic_loss_scale, .dflt = "no",
+        .help = "Start at loss-scale (0: 65536), halve it when gradients overflow, double it after "
+                "2000 good steps"),
     ROW("clip-norm", OPT_REAL, clip_norm, .dflt = "0", .min = 0, .max = 1e30, .arg = "X",
         .help = "Largest norm of the whole gradient; 0: no clipping"),
 };
 
 const struct opt_table train_options = {"training", rows, COUNT_OF(rows)};
+
+enum dtype train_precision(const struct train_settings *s)
+{
+    return precisions[s->precision];
+}
 
 struct optim train_optim(const struct train_settings *s)
 {
@@ -90,6 +108,7 @@ struct optim train_optim(const struct train_settings *s)
         .beta1 = s->beta1,
         .beta2 = s->beta2,
         .clip_norm = s->clip_norm,
+        .scaled = s->loss_scale > 0 || s->dynamic_loss_scale,
     };
 }
 

@@ -15,6 +15,9 @@ struct train_settings {
     long long eval_every, eval_offset, checkpoint_every;
     long long seed;
 
+    int precision; /* enum dtype of activations: index of precision_names */
+    double loss_scale;
+    int dynamic_loss_scale;
     int optimizer, nesterov, lars_rate;
     double lr, momentum, weight_decay, lars_eta, epsilon, beta1, beta2, clip_norm;
     long long lr_batch;
@@ -25,6 +28,9 @@ struct train_settings {
 
 extern const struct opt_table train_options;
 
+/* Values of --precision and what they mean. */
+extern const char *const precision_names[]; /* ends with NULL */
+enum dtype train_precision(const struct train_settings *s);
 /* The optimiser of these settings. */
 struct optim train_optim(const struct train_settings *s);
 /* What the run really uses: the peak learning rate at this batch, and the epochs the decay takes.

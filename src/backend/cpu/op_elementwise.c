@@ -27,6 +27,18 @@ static int add_run(struct device *d, const struct step *s)
     return 0;
 }
 
+static int mul_run(struct device *d, const struct step *s)
+{
+    const size_t n = count_of(s->node->out[0]);
+    const float *const a = s->in[0], *const b = s->in[1];
+    float *const y = s->out[0];
+
+    (void)d;
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] * b[i];
+    return 0;
+}
+
 static int bias_add_run(struct device *d, const struct step *s)
 {
     const struct tensor *const x = s->node->in[0];
@@ -73,6 +85,7 @@ static int image_norm_run(struct device *d, const struct step *s)
 CPU_KERNEL(relu, relu_run);
 CPU_KERNEL(relu_grad, relu_grad_run);
 CPU_KERNEL(add, add_run);
+CPU_KERNEL(mul, mul_run);
 CPU_KERNEL(bias_add, bias_add_run);
 CPU_KERNEL(rsqrt, rsqrt_run);
 CPU_KERNEL(constant, constant_run);
