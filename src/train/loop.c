@@ -418,8 +418,7 @@ static int load_scale(const struct checkpoint *c, struct loss_scale *s)
         return 0;
     s->value = value ? strtod(value, &value_end) : 0;
     s->good_steps = steps ? strtoll(steps, &steps_end, 10) : -1;
-    if (!(s->value >= 1 && s->value <= LOSS_SCALE_MAX) || s->good_steps < 0 || *value_end ||
-        *steps_end)
+    if (!(s->value >= 1 && isfinite(s->value)) || s->good_steps < 0 || *value_end || *steps_end)
         return err(E_DATA, "%s: its metadata holds no loss scale to go on with", c->file->path);
     return 0;
 }

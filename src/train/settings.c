@@ -77,7 +77,7 @@ static const struct opt_row rows[] = {
         .arg = "TYPE",
         .help = "Type in which activations and their gradients are stored; weights, statistics, "
                 "losses and sums are f32 always"),
-    ROW("loss-scale", OPT_REAL, loss_scale, .dflt = "0", .min = 0, .max = 1e12, .arg = "X",
+    ROW("loss-scale", OPT_REAL, loss_scale, .dflt = "0", .min = 0, .max = 1e38, .arg = "X",
         .help =
             "Multiply the loss by this before the backward pass and divide the gradients by it; "
             "0: no scaling"),

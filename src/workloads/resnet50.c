@@ -195,6 +195,7 @@ static const struct closed_option closed[] = {
     {"decay-factor", NULL, 0, NULL}, {"decay-at", NULL, 0, NULL}, {"beta1", NULL, 0, NULL},
     {"beta2", NULL, 0, NULL}, {"synthetic-samples", NULL, 0, NULL},
     /* Free. */
+    {"precision", NULL, 0, NULL}, {"loss-scale", NULL, 0, NULL}, {"dynamic-loss-scale", NULL, 0, NULL},
     {"epochs", NULL, 0, NULL}, {"checkpoint-every", NULL, 0, NULL}, {"seed", NULL, 0, NULL},
     {"data-dir", NULL, 0, NULL}, {"num-threads", NULL, 0, NULL}, {"prefetch", NULL, 0, NULL},
     {"on-bad", NULL, 0, NULL}, {"org", NULL, 0, NULL}, {"platform", NULL, 0, NULL},
