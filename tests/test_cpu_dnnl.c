@@ -241,7 +241,7 @@ static void test_matmul(void **state)
     for (size_t i = 0; i < COUNT_OF(dims); i++)
         for (int trans = 0; trans < 4; trans++) {
             check_matmul(&lib, (struct cpu_matmul_shape){dims[i][0], dims[i][1], dims[i][2],
-                                                         trans & 1, trans >> 1});
+                                                         trans & 1, trans >> 1, DT_F32, DT_F32});
             release_buffers(state);
         }
     cpu_dnnl_close(&lib);
