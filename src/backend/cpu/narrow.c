@@ -1,9 +1,18 @@
 /* bf16 in this backend: whether the processor has it, and which mixtures of types have kernels. */
 #include <oneapi/dnnl/dnnl_debug.h>
+#include <string.h>
 
 #include "backend/cpu/cpu.h"
 #include "base/err.h"
 #include "base/str.h"
+
+static const char *isa_name(dnnl_cpu_isa_t isa)
+{
+    static const char prefix[] = "cpu_isa_";
+    const char *const name = dnnl_cpu_isa2str(isa);
+
+    return strncmp(name, prefix, strlen(prefix)) == 0 ? name + strlen(prefix) : name;
+}
 
 /* Each instruction set is a mask that holds those it includes; without bf16 instructions the
  * library widens to float32, which is slower than float32 from the start. */
@@ -16,7 +25,7 @@ int cpu_has_bf16(void)
                ? 0
                : err(E_UNSUPPORTED,
                      "this processor has no bfloat16 arithmetic (%s; AVX-512 with BF16 is needed)",
-                     dnnl_cpu_isa2str((dnnl_cpu_isa_t)isa));
+                     isa_name((dnnl_cpu_isa_t)isa));
 }
 
 static int agrees(const struct tensor *t, unsigned narrow)
