@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "backend/cpu/conv.h"
+#include "backend/cpu/cpu.h"
 #include "base/err.h"
 #include "conv_case.h"
 
@@ -134,12 +135,24 @@ static void test_dx_is_rounded_once(void **state)
     cpu_conv_gemm_release(&g);
 }
 
+/* Any processor as one of AVX2: this program has not used the library yet, which alone allows it.
+ */
+static void test_avx2_has_no_bf16(void **state)
+{
+    (void)state;
+    assert_int_equal(dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2), dnnl_success);
+    assert_int_equal(cpu_has_bf16(), E_UNSUPPORTED);
+    assert_non_null(strstr(err_reason(), "this processor has no bfloat16 arithmetic ("));
+    assert_null(strstr(err_reason(), "cpu_isa_"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_f32),
         TEST(test_bf16),
         TEST(test_dx_is_rounded_once),
+        TEST(test_avx2_has_no_bf16),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
