@@ -138,20 +138,19 @@ INLINE void gather_window(const struct cpu_max_pool_grad *a, const size_t at[4],
         }
 }
 
+/* float32 is summed in place. */
 INLINE void gather_pixel(const struct cpu_max_pool_grad *a, const size_t at[3], enum dtype type)
 {
     const struct cpu_pool_shape *s = &a->shape;
-    void *restrict dx = element(a->dx, ((at[0] * s->h + at[1]) * s->w + at[2]) * s->c, type);
+    void *const dx = element(a->dx, ((at[0] * s->h + at[1]) * s->w + at[2]) * s->c, type);
+    float sum[CHANNELS];
 
-    for (size_t from = 0; from < s->c; from += CHANNELS) {
+    if (type == DT_F32)
+        gather_window(a, (const size_t[]){at[0], at[1], at[2], 0}, dx, s->c, type);
+    for (size_t from = 0; type == DT_BF16 && from < s->c; from += CHANNELS) {
         const size_t c = s->c - from < CHANNELS ? s->c - from : CHANNELS;
-        const size_t first[] = {at[0], at[1], at[2], from};
-        float sum[CHANNELS];
 
-        if (c == CHANNELS)
-            gather_window(a, first, sum, CHANNELS, type);
-        else
-            gather_window(a, first, sum, c, type);
+        gather_window(a, (const size_t[]){at[0], at[1], at[2], from}, sum, c, type);
         for (size_t j = 0; j < c; j++)
             store(dx, from + j, type, sum[j]);
     }
