@@ -67,22 +67,23 @@ static void geometry(struct cpu_conv_gemm *g)
 static struct cpu_matmul_shape product(const struct cpu_conv_gemm *g)
 {
     const int64_t out = g->shape.out;
-    struct cpu_matmul_shape p = {.type = g->shape.type, .dst_type = DT_F32};
+    const enum dtype type = g->shape.type;
 
     switch (g->direction) {
     case CPU_CONV_FORWARD:
-        p.m = g->rows, p.n = out, p.k = g->columns, p.trans_b = 1;
-        p.dst_type = p.type;
-        break;
+        return (struct cpu_matmul_shape){
+            .m = g->rows, .n = out, .k = g->columns, .trans_b = 1, .type = type, .dst_type = type};
     case CPU_CONV_BACKWARD_DATA:
-        p.m = g->rows, p.n = g->columns, p.k = out;
-        p.dst_type = g->patch_bytes ? DT_F32 : p.type;
-        break;
+        return (struct cpu_matmul_shape){.m = g->rows,
+                                         .n = g->columns,
+                                         .k = out,
+                                         .type = type,
+                                         .dst_type = g->patch_bytes ? DT_F32 : type};
     case CPU_CONV_BACKWARD_WEIGHTS:
-        p.m = out, p.n = g->columns, p.k = g->rows, p.trans_a = 1;
         break;
     }
-    return p;
+    return (struct cpu_matmul_shape){
+        .m = out, .n = g->columns, .k = g->rows, .trans_a = 1, .type = type};
 }
 
 /* With bf16 tiles the library's strided and weight-gradient 1x1 kernels are the slow ones. */
