@@ -41,7 +41,7 @@ FLAGS += $(CFLAGS_EXTRA)
 SRC := $(wildcard src/*/*.c src/backend/*/*.c)
 SRC := $(filter-out src/cli/main.c $(if $(DNNL),,src/backend/cpu/%),$(SRC))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
-TESTS := $(filter-out $(if $(DNNL),,tests/test_cpu_kernels.c tests/test_cpu_dnnl.c),$(wildcard tests/test_*.c))
+TESTS := $(filter-out $(if $(DNNL),,tests/test_cpu_%.c),$(wildcard tests/test_*.c))
 TESTS := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_%,$(wildcard tests/*.c)))
 say = @printf '  %-5s %s\n' $(1) $@

@@ -12,7 +12,7 @@
 
 #include "base/random.h"
 
-enum { GUARD = 256, CANARY = 0xA5, MAX_BUFFERS = 64 };
+enum { GUARD = 256, CANARY = 0xA5, MAX_BUFFERS = 128 };
 
 /* Buffers of one test: checked and freed together. */
 static struct {

@@ -43,7 +43,7 @@ static void check_bn_stats(size_t m, size_t c)
         got_mean[t] = room(c);
         got_var[t] = room(c);
         cpu_bn_stats(t, &(struct cpu_bn_stats){m, c, x, got_mean[t], got_var[t],
-                                               guarded(cpu_columns_scratch(m, c))});
+                                               guarded(cpu_columns_scratch(m, c)), DT_F32});
     }
     assert_near(got_mean[1], mean, c, 1e-6);
     assert_near(got_var[1], var, c, 1e-5);
@@ -68,9 +68,9 @@ static void check_bn_apply(size_t m, size_t c, int residual, int relu)
     }
     for (int t = 1; t <= MAX_THREADS; t++) {
         got[t] = t == 2 && residual ? copy_of(r, m * c) : room(m * c); /* in place of r */
-        cpu_bn_apply(t,
-                     &(struct cpu_bn_apply){m, c, x, mean, invstd, gamma, beta,
-                                            residual ? t == 2 ? got[t] : r : NULL, relu, got[t]});
+        cpu_bn_apply(t, &(struct cpu_bn_apply){m, c, x, mean, invstd, gamma, beta,
+                                               residual ? t == 2 ? got[t] : r : NULL, relu, got[t],
+                                               DT_F32});
     }
     assert_near(got[1], want, m * c, 1e-5);
     assert_same_bits(got, m * c);
@@ -98,12 +98,13 @@ static void check_bn_grad(size_t m, size_t c, int frozen)
     for (int t = 1; t <= MAX_THREADS; t++) {
         got_g[t] = room(c);
         got_b[t] = room(c);
-        cpu_bn_grad_reduce(t, &(struct cpu_bn_grad_reduce){m, c, x, dy, mean, invstd, got_g[t],
-                                                           got_b[t],
-                                                           guarded(cpu_columns_scratch(m, c))});
+        cpu_bn_grad_reduce(
+            t, &(struct cpu_bn_grad_reduce){m, c, x, dy, mean, invstd, got_g[t], got_b[t],
+                                            guarded(cpu_columns_scratch(m, c)), DT_F32});
         got_x[t] = copy_of(dy, m * c); /* in place of dy */
-        cpu_bn_grad_apply(t, &(struct cpu_bn_grad_apply){m, c, frozen, x, got_x[t], mean, invstd,
-                                                         gamma, got_g[t], got_b[t], got_x[t]});
+        cpu_bn_grad_apply(t,
+                          &(struct cpu_bn_grad_apply){m, c, frozen, x, got_x[t], mean, invstd,
+                                                      gamma, got_g[t], got_b[t], got_x[t], DT_F32});
     }
     assert_near(got_g[1], dgamma, c, 1e-4);
     assert_near(got_b[1], dbeta, c, 1e-4);
@@ -180,7 +181,7 @@ static void test_map(void **state)
             want[i] = want_map(kernel, (double)a[i], (double)b[i]);
         for (int t = 1; t <= MAX_THREADS; t++) {
             got[t] = copy_of(a, n); /* in place */
-            kernel(t, &(struct cpu_map){n, got[t], b, got[t]});
+            kernel(t, &(struct cpu_map){n, got[t], b, got[t], DT_F32});
         }
         assert_near(got[1], want, n, 1e-6);
         assert_same_bits(got, n);
@@ -199,7 +200,7 @@ static void test_nan_goes_through(void **state)
     assert_true(isnan(y[4]) && y[0] == 0 && y[8] == 8);
     cpu_add(1, &(struct cpu_map){.n = 9, .a = x, .b = b, .dst = y});
     assert_true(isnan(y[4]));
-    cpu_max_pool(1, &(struct cpu_max_pool){{1, 3, 3, 1, 3, 1, 0}, x, y, index});
+    cpu_max_pool(1, &(struct cpu_max_pool){{1, 3, 3, 1, 3, 1, 0}, x, y, index, DT_F32});
     assert_true(isnan(y[0]) && index[0] == 4);
 }
 
@@ -220,7 +221,7 @@ static void test_normalise(void **state)
         }
         for (int t = 1; t <= MAX_THREADS; t++) {
             got[t] = room(m * c);
-            cpu_normalise(t, &(struct cpu_normalise){m, c, src, mean, inv, got[t]});
+            cpu_normalise(t, &(struct cpu_normalise){m, c, src, mean, inv, got[t], DT_F32});
         }
         assert_near(got[1], want, m * c, 1e-5);
         assert_same_bits(got, m * c);
@@ -270,8 +271,8 @@ static void check_max_pool(struct cpu_pool_shape s)
         y[t] = room(ny);
         dx[t] = room(nx);
         index = guarded(ny);
-        cpu_max_pool(t, &(struct cpu_max_pool){s, x, y[t], index});
-        cpu_max_pool_grad(t, &(struct cpu_max_pool_grad){s, dy, index, dx[t]});
+        cpu_max_pool(t, &(struct cpu_max_pool){s, x, y[t], index, DT_F32});
+        cpu_max_pool_grad(t, &(struct cpu_max_pool_grad){s, dy, index, dx[t], DT_F32});
     }
     for (size_t i = 0; i < ny; i++) {
         size_t out[4] = {i / s.c / ow / oh, i / s.c / ow % oh, i / s.c % ow, i % s.c};
@@ -303,8 +304,8 @@ static void check_average(size_t n, size_t pixels, size_t c)
     for (int t = 1; t <= MAX_THREADS; t++) {
         y[t] = room(n * c);
         dx[t] = room(n * pixels * c);
-        cpu_global_average(t, &(struct cpu_global_pool){n, pixels, c, x, y[t]});
-        cpu_global_average_grad(t, &(struct cpu_global_pool){n, pixels, c, dy, dx[t]});
+        cpu_global_average(t, &(struct cpu_global_pool){n, pixels, c, x, y[t], DT_F32});
+        cpu_global_average_grad(t, &(struct cpu_global_pool_grad){n, pixels, c, dy, dx[t], DT_F32});
     }
     assert_near(y[1], want, n * c, 1e-5);
     assert_near(dx[1], want_dx, n * pixels * c, 1e-6);

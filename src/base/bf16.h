@@ -14,15 +14,16 @@ static inline float bf16_to_float(uint16_t x)
     return f;
 }
 
-/* To nearest, ties to even; beyond the largest to infinity; a NaN stays one and becomes quiet. */
+/* To nearest, ties to even; beyond the largest to infinity; a NaN stays one and becomes quiet.
+ * No branch, so that loops of it become vectors. */
 static inline uint16_t bf16_from_float(float f)
 {
+    const uint32_t nan = 0u - (uint32_t)(f != f);
     uint32_t bits;
 
     memcpy(&bits, &f, sizeof(bits));
-    if ((bits & 0x7fffffffu) > 0x7f800000u)
-        return (uint16_t)(bits >> 16 | 0x40u);
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+    bits += (0x7fffu + (bits >> 16 & 1u)) & ~nan;
+    return (uint16_t)((bits | (nan & 0x400000u)) >> 16);
 }
 
 #endif

@@ -54,7 +54,11 @@ static void cpu_describe(const struct device *d, struct str *out)
 static int cpu_supports(const struct device *d, enum dtype t)
 {
     (void)d;
-    return t == DT_F32 ? 0 : err(E_UNSUPPORTED, "device cpu computes in f32 only");
+    if (t == DT_BF16)
+        return cpu_has_bf16();
+    return t == DT_F32
+               ? 0
+               : err(E_UNSUPPORTED, "device cpu computes in f32 or bf16, not %s", dtype_name(t));
 }
 
 /* clang-format off */

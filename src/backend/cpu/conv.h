@@ -22,10 +22,11 @@ struct cpu_conv {
 };
 
 /* forward: a = x, b = w, dst = y; backward data: a = dy, b = w, dst = dx; backward weights: a = x,
- * b = dy, dst = dw. dst is overwritten. All 64-byte aligned. */
+ * b = dy, dst = dw. All of the shape's type, but dw of float32. dst is overwritten. All 64-byte
+ * aligned. */
 struct cpu_conv_args {
-    const float *a, *b;
-    float *dst;
+    const void *a, *b;
+    void *dst;
     void *scratch;
 };
 

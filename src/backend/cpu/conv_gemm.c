@@ -4,8 +4,9 @@
 
 #include "backend/cpu/conv.h"
 #include "backend/cpu/parallel.h"
+#include "base/bf16.h"
 
-enum { ROW_GRAIN = 16 };
+enum { ROW_GRAIN = 16, SUM_CHANNELS = 1024 };
 
 static int64_t or_one(int64_t v)
 {
@@ -33,6 +34,17 @@ static int is_cropped(const struct cpu_conv_gemm *g)
     return g->taps_h.count != g->shape.kh || g->taps_w.count != g->shape.kw;
 }
 
+/* Of dP in float32, since dx sums several of its rows. */
+static size_t patch_element(const struct cpu_conv_gemm *g)
+{
+    return dtype_size(g->direction == CPU_CONV_BACKWARD_DATA ? DT_F32 : g->shape.type);
+}
+
+static size_t weight_element(const struct cpu_conv_gemm *g)
+{
+    return dtype_size(g->direction == CPU_CONV_BACKWARD_WEIGHTS ? DT_F32 : g->shape.type);
+}
+
 static void geometry(struct cpu_conv_gemm *g)
 {
     struct cpu_conv_shape *s = &g->shape;
@@ -46,25 +58,46 @@ static void geometry(struct cpu_conv_gemm *g)
     g->rows = s->n * oh * ow;
     g->columns = g->taps_h.count * g->taps_w.count * s->c;
     if (needs_patches(g))
-        g->patch_bytes = dnnl_call_aligned((size_t)(g->rows * g->columns) * sizeof(float));
+        g->patch_bytes = dnnl_call_aligned((size_t)(g->rows * g->columns) * patch_element(g));
     if (is_cropped(g))
-        g->weights_bytes = dnnl_call_aligned((size_t)(s->out * g->columns) * sizeof(float));
+        g->weights_bytes = dnnl_call_aligned((size_t)(s->out * g->columns) * weight_element(g));
 }
 
 /* With patches P [rows][columns], weights W [out][columns]: y = P W', dP = dy W, dW = dy' P. */
 static struct cpu_matmul_shape product(const struct cpu_conv_gemm *g)
 {
     const int64_t out = g->shape.out;
+    const enum dtype type = g->shape.type;
 
     switch (g->direction) {
     case CPU_CONV_FORWARD:
-        return (struct cpu_matmul_shape){.m = g->rows, .n = out, .k = g->columns, .trans_b = 1};
+        return (struct cpu_matmul_shape){
+            .m = g->rows, .n = out, .k = g->columns, .trans_b = 1, .type = type, .dst_type = type};
     case CPU_CONV_BACKWARD_DATA:
-        return (struct cpu_matmul_shape){.m = g->rows, .n = g->columns, .k = out};
+        return (struct cpu_matmul_shape){.m = g->rows,
+                                         .n = g->columns,
+                                         .k = out,
+                                         .type = type,
+                                         .dst_type = g->patch_bytes ? DT_F32 : type};
     case CPU_CONV_BACKWARD_WEIGHTS:
         break;
     }
-    return (struct cpu_matmul_shape){.m = out, .n = g->columns, .k = g->rows, .trans_a = 1};
+    return (struct cpu_matmul_shape){
+        .m = out, .n = g->columns, .k = g->rows, .trans_a = 1, .type = type};
+}
+
+/* With bf16 tiles the library's strided and weight-gradient 1x1 kernels are the slow ones. */
+static int narrow_gemm_wins(const struct cpu_conv_gemm *g, const char **why)
+{
+    const struct cpu_conv_shape *s = &g->shape;
+    const int strided = s->stride_h != 1 || s->stride_w != 1;
+
+    *why = "product: the library's 1x1 kernel is slow in this direction";
+    if (s->kh * s->kw == 1 && (g->direction == CPU_CONV_BACKWARD_WEIGHTS ||
+                               (g->direction == CPU_CONV_BACKWARD_DATA && strided)))
+        return 1;
+    *why = "direct: the library's own kernel is faster here";
+    return 0;
 }
 
 /* Measured on two AVX2 cores, oneDNN 2.6 and 3.2, batches 16 to 128, the layers of ResNet-50 on
@@ -83,6 +116,8 @@ int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction d
         return 0;
     geometry(&g);
     pixels = g.rows / s->n;
+    if (s->type == DT_BF16)
+        return narrow_gemm_wins(&g, why);
     *why = "direct: patches would outgrow the cache";
     if (g.patch_bytes > patch_limit)
         return 0;
@@ -122,17 +157,17 @@ void cpu_conv_gemm_release(struct cpu_conv_gemm *g)
 
 struct gather {
     const struct cpu_conv_gemm *g;
-    const float *src;
-    float *dst;
+    const void *src;
+    void *dst;
 };
 
-static float *copy_or_zero(float *dst, const float *src, size_t count)
+static char *copy_or_zero(char *dst, const char *src, size_t bytes)
 {
     if (src)
-        memcpy(dst, src, count * sizeof(float));
+        memcpy(dst, src, bytes);
     else
-        memset(dst, 0, count * sizeof(float));
-    return dst + count;
+        memset(dst, 0, bytes);
+    return dst + bytes;
 }
 
 static void gather_row(const struct gather *a, int64_t row)
@@ -142,14 +177,15 @@ static void gather_row(const struct gather *a, int64_t row)
     const int64_t ow = cpu_conv_out_w(s), oh = cpu_conv_out_h(s);
     const int64_t y0 = row / ow % oh * s->stride_h - s->pad_h + g->taps_h.first;
     const int64_t x0 = row % ow * s->stride_w - s->pad_w + g->taps_w.first;
-    const float *const image = a->src + row / (oh * ow) * s->h * s->w * s->c;
-    float *dst = a->dst + row * g->columns;
+    const int64_t pixel = s->c * (int64_t)patch_element(g); /* bytes */
+    const char *const image = (const char *)a->src + row / (oh * ow) * s->h * s->w * pixel;
+    char *dst = (char *)a->dst + row * g->taps_h.count * g->taps_w.count * pixel;
 
     for (int64_t y = y0; y < y0 + g->taps_h.count; y++)
         for (int64_t x = x0; x < x0 + g->taps_w.count; x++) {
             const int inside = y >= 0 && y < s->h && x >= 0 && x < s->w;
 
-            dst = copy_or_zero(dst, inside ? image + (y * s->w + x) * s->c : NULL, (size_t)s->c);
+            dst = copy_or_zero(dst, inside ? image + (y * s->w + x) * pixel : NULL, (size_t)pixel);
         }
 }
 
@@ -167,8 +203,10 @@ static int64_t reader(int64_t i, int64_t k, int64_t stride, int64_t outs)
     return at >= 0 && at % stride == 0 && at / stride < outs ? at / stride : -1;
 }
 
-/* dx of one pixel: the sum of its copies in dP, in the order of the taps. */
-static void scatter_pixel(const struct gather *a, int64_t pixel)
+/* dx of one pixel in the channels from .. from + count - 1: the sum of its copies in dP, in the
+ * order of the taps. */
+static void sum_copies(const struct gather *a, int64_t pixel, int64_t from, int64_t count,
+                       float *sum)
 {
     const struct cpu_conv_gemm *g = a->g;
     const struct cpu_conv_shape *s = &g->shape;
@@ -176,18 +214,34 @@ static void scatter_pixel(const struct gather *a, int64_t pixel)
     const int64_t y = pixel / s->w % s->h + s->pad_h - g->taps_h.first;
     const int64_t x = pixel % s->w + s->pad_w - g->taps_w.first;
     const int64_t first_row = pixel / (s->h * s->w) * oh * ow;
-    float *const dst = a->dst + pixel * s->c;
 
-    memset(dst, 0, (size_t)s->c * sizeof(float));
+    memset(sum, 0, (size_t)count * sizeof(float));
     for (int64_t ky = 0; ky < g->taps_h.count; ky++)
         for (int64_t kx = 0; kx < g->taps_w.count; kx++) {
             const int64_t oy = reader(y, ky, s->stride_h, oh), ox = reader(x, kx, s->stride_w, ow);
-            const float *src = a->src + (first_row + oy * ow + ox) * g->columns +
-                               (ky * g->taps_w.count + kx) * s->c;
+            const float *src = (const float *)a->src + (first_row + oy * ow + ox) * g->columns +
+                               (ky * g->taps_w.count + kx) * s->c + from;
 
-            for (int64_t c = 0; oy >= 0 && ox >= 0 && c < s->c; c++)
-                dst[c] += src[c];
+            for (int64_t c = 0; oy >= 0 && ox >= 0 && c < count; c++)
+                sum[c] += src[c];
         }
+}
+
+static void scatter_pixel(const struct gather *a, int64_t pixel)
+{
+    const int64_t channels = a->g->shape.c;
+    float sum[SUM_CHANNELS];
+
+    if (a->g->shape.type == DT_F32)
+        sum_copies(a, pixel, 0, channels, (float *)a->dst + pixel * channels);
+    for (int64_t from = 0; a->g->shape.type == DT_BF16 && from < channels; from += SUM_CHANNELS) {
+        const int64_t count = channels - from < SUM_CHANNELS ? channels - from : SUM_CHANNELS;
+        uint16_t *const dst = (uint16_t *)a->dst + pixel * channels + from;
+
+        sum_copies(a, pixel, from, count, sum);
+        for (int64_t c = 0; c < count; c++)
+            dst[c] = bf16_from_float(sum[c]);
+    }
 }
 
 static void scatter_pixels(void *arg, size_t begin, size_t end)
@@ -196,35 +250,36 @@ static void scatter_pixels(void *arg, size_t begin, size_t end)
         scatter_pixel(arg, (int64_t)pixel);
 }
 
-static float *crop_tap(const struct cpu_conv_gemm *g, float *full, int64_t out, int64_t ky)
+static char *crop_tap(const struct cpu_conv_gemm *g, const void *full, int64_t out, int64_t ky)
 {
     const struct cpu_conv_shape *s = &g->shape;
+    const int64_t at = ((out * s->kh + g->taps_h.first + ky) * s->kw + g->taps_w.first) * s->c;
 
-    return full + ((out * s->kh + g->taps_h.first + ky) * s->kw + g->taps_w.first) * s->c;
+    return (char *)full + at * (int64_t)weight_element(g);
 }
 
-static void crop(const struct cpu_conv_gemm *g, const float *full, float *cropped)
+static void crop(const struct cpu_conv_gemm *g, const void *full, char *cropped)
 {
-    const size_t row = (size_t)(g->taps_w.count * g->shape.c);
+    const size_t row = (size_t)(g->taps_w.count * g->shape.c) * weight_element(g);
 
     for (int64_t out = 0; out < g->shape.out; out++)
         for (int64_t ky = 0; ky < g->taps_h.count; ky++, cropped += row)
-            memcpy(cropped, crop_tap(g, (float *)full, out, ky), row * sizeof(float));
+            memcpy(cropped, crop_tap(g, full, out, ky), row);
 }
 
 /* The taps left out never saw data: their gradient is zero. */
-static void uncrop(const struct cpu_conv_gemm *g, const float *cropped, float *full)
+static void uncrop(const struct cpu_conv_gemm *g, const char *cropped, void *full)
 {
     const struct cpu_conv_shape *s = &g->shape;
-    const size_t row = (size_t)(g->taps_w.count * s->c);
+    const size_t row = (size_t)(g->taps_w.count * s->c) * weight_element(g);
 
-    memset(full, 0, (size_t)(s->out * s->kh * s->kw * s->c) * sizeof(float));
+    memset(full, 0, (size_t)(s->out * s->kh * s->kw * s->c) * weight_element(g));
     for (int64_t out = 0; out < s->out; out++)
         for (int64_t ky = 0; ky < g->taps_h.count; ky++, cropped += row)
-            memcpy(crop_tap(g, full, out, ky), cropped, row * sizeof(float));
+            memcpy(crop_tap(g, full, out, ky), cropped, row);
 }
 
-static const float *patches(const struct cpu_conv_gemm *g, const float *x, float *room)
+static const void *patches(const struct cpu_conv_gemm *g, const void *x, void *room)
 {
     struct gather a = {g, x, room};
 
@@ -235,7 +290,7 @@ static const float *patches(const struct cpu_conv_gemm *g, const float *x, float
     return room;
 }
 
-static const float *weights(const struct cpu_conv_gemm *g, const float *w, float *room)
+static const void *weights(const struct cpu_conv_gemm *g, const void *w, void *room)
 {
     if (!g->weights_bytes)
         return w;
@@ -245,11 +300,9 @@ static const float *weights(const struct cpu_conv_gemm *g, const float *w, float
 
 int cpu_conv_gemm_run(const struct cpu_conv_gemm *g, const struct cpu_conv_args *args)
 {
-    char *const scratch = args->scratch;
-    float *const patch_room = (float *)args->scratch;
-    float *const weight_room = (float *)(void *)(scratch + g->patch_bytes);
-    struct cpu_matmul_args m = {.dst = args->dst,
-                                .scratch = scratch + g->patch_bytes + g->weights_bytes};
+    char *const patch_room = args->scratch;
+    char *const weight_room = patch_room + g->patch_bytes;
+    struct cpu_matmul_args m = {.dst = args->dst, .scratch = weight_room + g->weights_bytes};
     struct gather back = {g, patch_room, args->dst};
 
     switch (g->direction) {

@@ -1,6 +1,6 @@
 /* The cpu backend: oneDNN for convolutions and matrix products, our own kernels (native.h) for the
- * rest, both on one OpenMP team. Activations are NHWC, weights OHWI, float32. The op_*.c files
- * translate steps into calls; sizes come from the node, addresses from the step. */
+ * rest, both on one OpenMP team. Activations are NHWC, weights OHWI. The op_*.c files translate
+ * steps into calls; sizes and types come from the node, addresses from the step. */
 #ifndef STAVE_BACKEND_CPU_CPU_H
 #define STAVE_BACKEND_CPU_CPU_H
 
@@ -17,7 +17,20 @@ struct device {
 #undef KERNEL
 /* clang-format on */
 
-#define CPU_KERNEL(op, run_) const struct kernel cpu_kernel_##op = {.name = "own", .run = run_}
+/* 0, or E_UNSUPPORTED and why not. */
+int cpu_has_bf16(void);
+
+/* The prepare() of kernels that have nothing else to prepare, and the first line of the others':
+ * E_UNSUPPORTED unless the node is float32 throughout; or, where the kernel has both types, has
+ * bf16 wherever its op may be narrow. */
+int cpu_wide_only(struct device *d, struct step *s);
+int cpu_wide_or_narrow(struct device *d, struct step *s);
+
+#define CPU_KERNEL(op, run_)                                                                       \
+    const struct kernel cpu_kernel_##op = {.name = "own", .prepare = cpu_wide_only, .run = run_}
+#define CPU_KERNEL_BOTH(op, run_)                                                                  \
+    const struct kernel cpu_kernel_##op = {                                                        \
+        .name = "own", .prepare = cpu_wide_or_narrow, .run = run_}
 
 static inline size_t count_of(const struct tensor *t)
 {

@@ -20,7 +20,13 @@ enum { MAX_DIMS = 5 };
 struct dims {
     int count;
     dnnl_dims_t size, stride;
+    enum dtype type;
 };
+
+static dnnl_data_type_t data_type(const struct dims *d)
+{
+    return d->type == DT_BF16 ? dnnl_bf16 : dnnl_f32;
+}
 
 #if DNNL_VERSION_MAJOR < 3
 
@@ -31,12 +37,13 @@ struct layout {
 
 static dnnl_status_t layout_init(struct layout *l, const struct dims *d)
 {
-    return dnnl_memory_desc_init_by_strides(&l->md, d->count, d->size, dnnl_f32, d->stride);
+    return dnnl_memory_desc_init_by_strides(&l->md, d->count, d->size, data_type(d), d->stride);
 }
 
 static dnnl_status_t layout_init_any(struct layout *l, const struct dims *d)
 {
-    return dnnl_memory_desc_init_by_tag(&l->md, d->count, d->size, dnnl_f32, dnnl_format_tag_any);
+    return dnnl_memory_desc_init_by_tag(&l->md, d->count, d->size, data_type(d),
+                                        dnnl_format_tag_any);
 }
 
 static void layout_release(struct layout *l)
@@ -53,12 +60,12 @@ struct layout {
 
 static dnnl_status_t layout_init(struct layout *l, const struct dims *d)
 {
-    return dnnl_memory_desc_create_with_strides(&l->md, d->count, d->size, dnnl_f32, d->stride);
+    return dnnl_memory_desc_create_with_strides(&l->md, d->count, d->size, data_type(d), d->stride);
 }
 
 static dnnl_status_t layout_init_any(struct layout *l, const struct dims *d)
 {
-    return dnnl_memory_desc_create_with_tag(&l->md, d->count, d->size, dnnl_f32,
+    return dnnl_memory_desc_create_with_tag(&l->md, d->count, d->size, data_type(d),
                                             dnnl_format_tag_any);
 }
 
@@ -71,7 +78,7 @@ static void layout_release(struct layout *l)
 #endif
 
 struct conv_parts {
-    struct layout x, w, y;
+    struct layout x, w, y, dw;
     dnnl_dims_t stride, dilate, pad;
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_t hint; /* the forward one, for both gradients */
@@ -108,7 +115,7 @@ static dnnl_status_t conv_backward_weights(dnnl_primitive_desc_t *pd, dnnl_engin
 {
     dnnl_convolution_desc_t d;
     const dnnl_status_t status = dnnl_dilated_convolution_backward_weights_desc_init(
-        &d, dnnl_convolution_direct, MD(&p->x), MD(&p->w), NULL, MD(&p->y), p->stride, p->dilate,
+        &d, dnnl_convolution_direct, MD(&p->x), MD(&p->dw), NULL, MD(&p->y), p->stride, p->dilate,
         p->pad, p->pad);
 
     return status != dnnl_success ? status
@@ -146,7 +153,7 @@ static dnnl_status_t conv_backward_weights(dnnl_primitive_desc_t *pd, dnnl_engin
                                            const struct conv_parts *p)
 {
     return dnnl_convolution_backward_weights_primitive_desc_create(
-        pd, engine, dnnl_convolution_direct, MD(&p->x), MD(&p->w), NULL, MD(&p->y), p->stride,
+        pd, engine, dnnl_convolution_direct, MD(&p->x), MD(&p->dw), NULL, MD(&p->y), p->stride,
         p->dilate, p->pad, p->pad, p->hint, p->attr);
 }
 
@@ -175,20 +182,29 @@ int64_t cpu_conv_out_w(const struct cpu_conv_shape *s)
 }
 
 /* The library names dimensions n, c, h, w whatever their order in memory. */
-static struct dims nhwc(int64_t n, int64_t h, int64_t w, int64_t c)
+static struct dims input(const struct cpu_conv_shape *s)
 {
-    return (struct dims){4, {n, c, h, w}, {h * w * c, 1, w * c, c}};
+    const int64_t row = s->w * s->c;
+
+    return (struct dims){4, {s->n, s->c, s->h, s->w}, {s->h * row, 1, row, s->c}, s->type};
 }
 
-static struct dims ohwi(const struct cpu_conv_shape *s)
+static struct dims output(const struct cpu_conv_shape *s)
+{
+    const int64_t oh = cpu_conv_out_h(s), ow = cpu_conv_out_w(s), row = ow * s->out;
+
+    return (struct dims){4, {s->n, s->out, oh, ow}, {oh * row, 1, row, s->out}, s->type};
+}
+
+static struct dims weights(const struct cpu_conv_shape *s, enum dtype type)
 {
     const int64_t g = or_one(s->groups), in = s->c / g, out = s->out / g;
     const int64_t per_out = s->kh * s->kw * in;
 
     if (g == 1)
-        return (struct dims){4, {out, in, s->kh, s->kw}, {per_out, 1, s->kw * in, in}};
+        return (struct dims){4, {out, in, s->kh, s->kw}, {per_out, 1, s->kw * in, in}, type};
     return (struct dims){
-        5, {g, out, in, s->kh, s->kw}, {out * per_out, per_out, 1, s->kw * in, in}};
+        5, {g, out, in, s->kh, s->kw}, {out * per_out, per_out, 1, s->kw * in, in}, type};
 }
 
 static int attr_init(dnnl_primitive_attr_t *attr)
@@ -200,13 +216,14 @@ static int attr_init(dnnl_primitive_attr_t *attr)
 
 static int conv_parts_init(struct conv_parts *p, const struct cpu_conv_shape *s)
 {
-    const struct dims x = nhwc(s->n, s->h, s->w, s->c), w = ohwi(s);
-    const struct dims y = nhwc(s->n, cpu_conv_out_h(s), cpu_conv_out_w(s), s->out);
+    const struct dims x = input(s), y = output(s);
+    const struct dims w = weights(s, s->type), dw = weights(s, DT_F32);
 
     *p = (struct conv_parts){.stride = {or_one(s->stride_h), or_one(s->stride_w)},
                              .pad = {s->pad_h, s->pad_w}};
     DNNL_TRY(layout_init(&p->x, &x));
     DNNL_TRY(layout_init_any(&p->w, &w));
+    DNNL_TRY(layout_init_any(&p->dw, &dw));
     DNNL_TRY(layout_init(&p->y, &y));
     return attr_init(&p->attr);
 }
@@ -216,6 +233,7 @@ static void conv_parts_release(struct conv_parts *p)
     layout_release(&p->x);
     layout_release(&p->w);
     layout_release(&p->y);
+    layout_release(&p->dw);
     if (p->attr)
         dnnl_primitive_attr_destroy(p->attr);
     if (p->hint)
@@ -252,9 +270,11 @@ int dnnl_api_conv(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const struct 
 static int matmul_create(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                          const struct cpu_matmul_shape *s, struct layout l[3])
 {
-    const struct dims a = {2, {s->m, s->k}, {s->trans_a ? 1 : s->k, s->trans_a ? s->m : 1}};
-    const struct dims b = {2, {s->k, s->n}, {s->trans_b ? 1 : s->n, s->trans_b ? s->k : 1}};
-    const struct dims dst = {2, {s->m, s->n}, {s->n, 1}};
+    const struct dims a = {
+        2, {s->m, s->k}, {s->trans_a ? 1 : s->k, s->trans_a ? s->m : 1}, s->type};
+    const struct dims b = {
+        2, {s->k, s->n}, {s->trans_b ? 1 : s->n, s->trans_b ? s->k : 1}, s->type};
+    const struct dims dst = {2, {s->m, s->n}, {s->n, 1}, s->dst_type};
     dnnl_primitive_attr_t attr = NULL;
     dnnl_status_t status;
 
@@ -300,7 +320,7 @@ static dnnl_status_t reorder(dnnl_primitive_desc_t *pd, dnnl_primitive_desc_t co
 int dnnl_api_conv_reorder(dnnl_primitive_desc_t *pd, dnnl_primitive_desc_t conv_pd,
                           const struct cpu_conv_shape *s, enum cpu_conv_direction direction)
 {
-    const struct dims d = ohwi(s);
+    const struct dims d = weights(s, direction == CPU_CONV_BACKWARD_WEIGHTS ? DT_F32 : s->type);
     struct layout plain = {0};
     dnnl_status_t status;
 

@@ -1,7 +1,8 @@
 /* The one place where oneDNN 2.x (operation descriptors, memory descriptors by value) and 3.x
  * (primitive descriptors created at once, memory descriptors opaque) differ. Everything above sees
- * primitive descriptors only. All data is float32; activations are NHWC, weights OHWI as given by
- * the caller or, where a primitive is asked for weights in "any" layout, whatever it likes best.
+ * primitive descriptors only. Data is float32 or bf16, the gradient of weights always float32;
+ * activations are NHWC, weights OHWI as given by the caller or, where a primitive is asked for
+ * weights in "any" layout, whatever it likes best.
  * A shape that the library refuses is E_UNSUPPORTED with the library's words. Any thread. */
 #ifndef STAVE_BACKEND_CPU_DNNL_API_H
 #define STAVE_BACKEND_CPU_DNNL_API_H
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "graph/tensor.h"
 
 /* Forwards a failed library call with its text and the status's name. */
 #define DNNL_TRY(call)                                                                             \
@@ -35,6 +37,7 @@ struct cpu_conv_shape {
     int64_t stride_h, stride_w; /* zero means 1 */
     int64_t pad_h, pad_w;       /* the same before and after */
     int64_t groups;             /* zero means 1 */
+    enum dtype type;            /* DT_F32 or DT_BF16: of x, w and y and of dx and dy */
 };
 
 /* dst[m][n] = a b, all row-major without gaps; a is [m][k], or [k][m] when trans_a; b is [k][n], or
@@ -42,6 +45,7 @@ struct cpu_conv_shape {
 struct cpu_matmul_shape {
     int64_t m, n, k;
     int trans_a, trans_b;
+    enum dtype type, dst_type; /* of a and b, of dst: DT_F32 or DT_BF16 */
 };
 
 int64_t cpu_conv_out_h(const struct cpu_conv_shape *s);

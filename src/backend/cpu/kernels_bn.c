@@ -1,6 +1,7 @@
 /* Reductions over the rows of a matrix. Rows are cut into at most MAX_CHUNKS chunks, a chunk into
  * blocks of BLOCK_ROWS; a block is summed in float while it is in cache, blocks are gathered into
  * the chunk's two columns of doubles in scratch, chunks are combined in order at the end. */
+#include <math.h>
 #include <string.h>
 
 #include "backend/cpu/native.h"
@@ -46,20 +47,20 @@ static struct chunk chunk_at(void *scratch, size_t m, size_t c, size_t i)
                           begin, end < m ? end : m};
 }
 
-INLINE void add_row(float *restrict sum, const float *restrict x, size_t c)
+INLINE void add_row(float *restrict sum, const void *restrict x, size_t c, enum dtype type)
 {
     for (size_t j = 0; j < c; j++)
-        sum[j] += x[j];
+        sum[j] += load(x, j, type);
 }
 
 /* Sums of what is left after taking the block's mean off, and of its squares. */
-INLINE void add_residuals(const struct chunk *k, const float *restrict x, size_t c)
+INLINE void add_residuals(const struct chunk *k, const void *restrict x, size_t c, enum dtype type)
 {
     const float *restrict mean = k->block_first;
     float *restrict squares = k->block_second, *restrict left = k->block_third;
 
     for (size_t j = 0; j < c; j++) {
-        const float d = x[j] - mean[j];
+        const float d = load(x, j, type) - mean[j];
 
         squares[j] += d * d;
         left[j] += d;
@@ -77,19 +78,22 @@ INLINE void join(double *restrict mean, double *restrict squares, double mean2, 
     *squares += squares2 + delta * delta * n_first * share;
 }
 
-/* left mends the rounding of the block's mean, which matters when the mean is far from zero. */
-INLINE void stats_block(const struct chunk *k, const float *x, size_t c, size_t rows, size_t before)
+/* The rows from row to end of a chunk. left mends the rounding of the block's mean, which matters
+ * when the mean is far from zero. */
+INLINE void stats_block(const struct cpu_bn_stats *a, const struct chunk *k, const size_t range[2],
+                        enum dtype type)
 {
+    const size_t c = a->c, rows = range[1] - range[0], before = range[0] - k->begin;
     const float per_row = 1.0F / (float)rows;
     const double share = (double)rows / (double)(before + rows);
 
     memset(k->block_first, 0, 3 * c * sizeof(float));
-    for (size_t i = 0; i < rows; i++)
-        add_row(k->block_first, x + i * c, c);
+    for (size_t i = range[0]; i < range[1]; i++)
+        add_row(k->block_first, element(a->x, i * c, type), c, type);
     for (size_t j = 0; j < c; j++)
         k->block_first[j] *= per_row;
-    for (size_t i = 0; i < rows; i++)
-        add_residuals(k, x + i * c, c);
+    for (size_t i = range[0]; i < range[1]; i++)
+        add_residuals(k, element(a->x, i * c, type), c, type);
     for (size_t j = 0; j < c; j++) {
         const double left = (double)k->block_third[j] / (double)rows;
 
@@ -103,19 +107,18 @@ INLINE size_t block_end(size_t row, size_t end)
     return end - row < BLOCK_ROWS ? end : row + BLOCK_ROWS;
 }
 
-VECTORISED
-static void stats_chunks(void *arg, size_t begin, size_t end)
+INLINE void stats_chunks_of(const struct cpu_bn_stats *a, size_t begin, size_t end, enum dtype type)
 {
-    const struct cpu_bn_stats *a = arg;
-
     for (size_t i = begin; i < end; i++) {
         const struct chunk k = chunk_at(a->scratch, a->m, a->c, i);
 
         memset(k.first, 0, 2 * a->c * sizeof(double));
         for (size_t row = k.begin; row < k.end; row += BLOCK_ROWS)
-            stats_block(&k, a->x + row * a->c, a->c, block_end(row, k.end) - row, row - k.begin);
+            stats_block(a, &k, (const size_t[]){row, block_end(row, k.end)}, type);
     }
 }
+
+TYPED(stats_chunks, cpu_bn_stats)
 
 VECTORISED
 static void stats_columns(void *arg, size_t begin, size_t end)
@@ -152,34 +155,38 @@ INLINE void to_chunk(const struct chunk *k, size_t c)
     memset(k->block_first, 0, 2 * c * sizeof(float));
 }
 
-INLINE void grad_row(const struct cpu_bn_grad_reduce *a, const struct chunk *k, size_t row)
+INLINE void grad_row(const struct cpu_bn_grad_reduce *a, const struct chunk *k, size_t row,
+                     enum dtype type)
 {
-    const float *restrict x = a->x + row * a->c, *restrict dy = a->dy + row * a->c;
+    const void *restrict x = element(a->x, row * a->c, type);
+    const void *restrict dy = element(a->dy, row * a->c, type);
     const float *restrict mean = a->mean;
     float *restrict dgamma = k->block_first, *restrict dbeta = k->block_second;
 
     for (size_t j = 0; j < a->c; j++) {
-        dgamma[j] += dy[j] * (x[j] - mean[j]);
-        dbeta[j] += dy[j];
+        const float d = load(dy, j, type);
+
+        dgamma[j] += d * (load(x, j, type) - mean[j]);
+        dbeta[j] += d;
     }
 }
 
-VECTORISED
-static void grad_chunks(void *arg, size_t begin, size_t end)
+INLINE void grad_chunks_of(const struct cpu_bn_grad_reduce *a, size_t begin, size_t end,
+                           enum dtype type)
 {
-    const struct cpu_bn_grad_reduce *a = arg;
-
     for (size_t i = begin; i < end; i++) {
         const struct chunk k = chunk_at(a->scratch, a->m, a->c, i);
 
         memset(k.first, 0, 2 * a->c * (sizeof(double) + sizeof(float)));
         for (size_t row = k.begin; row < k.end; row += BLOCK_ROWS) {
             for (size_t r = row; r < block_end(row, k.end); r++)
-                grad_row(a, &k, r);
+                grad_row(a, &k, r, type);
             to_chunk(&k, a->c);
         }
     }
 }
+
+TYPED(grad_chunks, cpu_bn_grad_reduce)
 
 /* Adds the other chunks to the first. */
 INLINE void combine_sums(void *scratch, size_t m, size_t c, size_t begin, size_t end)
@@ -226,7 +233,7 @@ static void sum_chunks(void *arg, size_t begin, size_t end)
         memset(k.first, 0, 2 * a->c * (sizeof(double) + sizeof(float)));
         for (size_t row = k.begin; row < k.end; row += BLOCK_ROWS) {
             for (size_t r = row; r < block_end(row, k.end); r++)
-                add_row(k.block_first, a->src + r * a->c, a->c);
+                add_row(k.block_first, a->src + r * a->c, a->c, DT_F32);
             to_chunk(&k, a->c);
         }
     }
@@ -249,57 +256,70 @@ void cpu_column_sum(int threads, const struct cpu_column_sum *a)
 }
 
 /* One pass, since y may be the residual's memory. */
-INLINE void apply_row(const struct cpu_bn_apply *a, size_t row)
+INLINE void apply_row(const struct cpu_bn_apply *a, size_t row, enum dtype type)
 {
     const float *restrict mean = a->mean, *restrict invstd = a->invstd;
     const float *restrict gamma = a->gamma, *restrict beta = a->beta;
-    const float *const x = a->x + row * a->c;
-    const float *const residual = a->residual ? a->residual + row * a->c : NULL;
-    float *const y = a->y + row * a->c;
+    const float least = a->relu ? 0 : -INFINITY;
+    const void *const x = element(a->x, row * a->c, type);
+    const void *const residual = a->residual ? element(a->residual, row * a->c, type) : NULL;
+    void *const y = element(a->y, row * a->c, type);
 
     if (residual) {
 #pragma GCC ivdep
-        for (size_t j = 0; j < a->c; j++)
-            y[j] = (x[j] - mean[j]) * (gamma[j] * invstd[j]) + beta[j] + residual[j];
+        for (size_t j = 0; j < a->c; j++) {
+            const float v = (load(x, j, type) - mean[j]) * (gamma[j] * invstd[j]) + beta[j] +
+                            load(residual, j, type);
+
+            store(y, j, type, v < least ? least : v);
+        }
     } else {
 #pragma GCC ivdep
-        for (size_t j = 0; j < a->c; j++)
-            y[j] = (x[j] - mean[j]) * (gamma[j] * invstd[j]) + beta[j];
+        for (size_t j = 0; j < a->c; j++) {
+            const float v = (load(x, j, type) - mean[j]) * (gamma[j] * invstd[j]) + beta[j];
+
+            store(y, j, type, v < least ? least : v);
+        }
     }
-    for (size_t j = 0; a->relu && j < a->c; j++)
-        y[j] = y[j] < 0 ? 0 : y[j];
 }
 
-VECTORISED
-static void apply_rows(void *arg, size_t begin, size_t end)
+INLINE void apply_rows_of(const struct cpu_bn_apply *a, size_t begin, size_t end, enum dtype type)
 {
     for (size_t row = begin; row < end; row++)
-        apply_row(arg, row);
+        apply_row(a, row, type);
 }
+
+TYPED(apply_rows, cpu_bn_apply)
 
 void cpu_bn_apply(int threads, const struct cpu_bn_apply *a)
 {
     cpu_parallel((struct cpu_split){threads, a->m, row_grain(a->c)}, apply_rows, (void *)a);
 }
 
-VECTORISED
-static void grad_rows(void *arg, size_t begin, size_t end)
+INLINE void grad_rows_of(const struct cpu_bn_grad_apply *a, size_t begin, size_t end,
+                         enum dtype type)
 {
-    const struct cpu_bn_grad_apply *a = arg;
     const float *restrict mean = a->mean, *restrict invstd = a->invstd, *restrict gamma = a->gamma;
     const float *restrict dgamma = a->dgamma, *restrict dbeta = a->dbeta;
     const float per_row = a->frozen ? 0 : 1.0F / (float)a->m;
 
     for (size_t i = begin; i < end; i++) {
-        const float *x = a->x + i * a->c, *dy = a->dy + i * a->c;
-        float *dx = a->dx + i * a->c;
+        const void *const x = element(a->x, i * a->c, type), *const dy =
+                                                                 element(a->dy, i * a->c, type);
+        void *const dx = element(a->dx, i * a->c, type);
 
 #pragma GCC ivdep
-        for (size_t j = 0; j < a->c; j++)
-            dx[j] = gamma[j] * invstd[j] *
-                    (dy[j] - per_row * (dbeta[j] + (x[j] - mean[j]) * invstd[j] * dgamma[j]));
+        for (size_t j = 0; j < a->c; j++) {
+            const float xhat = (load(x, j, type) - mean[j]) * invstd[j];
+
+            store(dx, j, type,
+                  gamma[j] * invstd[j] *
+                      (load(dy, j, type) - per_row * (dbeta[j] + xhat * dgamma[j])));
+        }
     }
 }
+
+TYPED(grad_rows, cpu_bn_grad_apply)
 
 void cpu_bn_grad_apply(int threads, const struct cpu_bn_grad_apply *a)
 {

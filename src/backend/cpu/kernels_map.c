@@ -4,35 +4,55 @@
 #include "backend/cpu/native_int.h"
 #include "backend/cpu/parallel.h"
 
-/* One elementwise kernel: EXPR of x = a[i] and y = b[i]. LOAD_Y is b[i], or 0 for kernels
+/* One elementwise kernel: EXPR of x = a[i] and y = b[i]. LOAD_Y loads b[i], or is 0 for kernels
  * without b; it is loaded whether EXPR needs it or not, since a load under a condition is not
  * vectorised. */
 #define MAP(name, LOAD_Y, EXPR)                                                                    \
-    VECTORISED                                                                                     \
-    static void name##_range(void *arg, size_t begin, size_t end)                                  \
+    INLINE void name##_range_of(const struct cpu_map *map, size_t begin, size_t end,               \
+                                enum dtype type)                                                   \
     {                                                                                              \
-        const struct cpu_map *map = arg;                                                           \
-        const float *a = map->a, *b = map->b;                                                      \
-        float *dst = map->dst;                                                                     \
+        const void *a = map->a, *b = map->b;                                                       \
+        void *dst = map->dst;                                                                      \
                                                                                                    \
         (void)b;                                                                                   \
         _Pragma("GCC ivdep") for (size_t i = begin; i < end; i++)                                  \
         {                                                                                          \
-            const float x = a[i], y = (LOAD_Y);                                                    \
+            const float x = load(a, i, type), y = (LOAD_Y);                                        \
                                                                                                    \
             (void)y;                                                                               \
-            dst[i] = (EXPR);                                                                       \
+            store(dst, i, type, (EXPR));                                                           \
         }                                                                                          \
     }                                                                                              \
+                                                                                                   \
+    TYPED(name##_range, cpu_map)                                                                   \
                                                                                                    \
     void name(int threads, const struct cpu_map *m)                                                \
     {                                                                                              \
         cpu_parallel((struct cpu_split){threads, m->n, MAP_GRAIN}, name##_range, (void *)m);       \
     }
 
+#define SECOND load(b, i, type)
+
 MAP(cpu_relu, 0, x < 0 ? 0 : x)
-MAP(cpu_relu_grad, b[i], x > 0 ? y : 0)
-MAP(cpu_add, b[i], x + y)
+MAP(cpu_relu_grad, SECOND, x > 0 ? y : 0)
+MAP(cpu_add, SECOND, x + y)
+
+/* type, of dst, is a constant; the source has the other. */
+INLINE void cast_range_of(const struct cpu_cast *a, size_t begin, size_t end, enum dtype type)
+{
+    const void *restrict src = a->src;
+    void *restrict dst = a->dst;
+
+    for (size_t i = begin; i < end; i++)
+        store(dst, i, type, load(src, i, type == DT_BF16 ? DT_F32 : DT_BF16));
+}
+
+TYPED(cast_range, cpu_cast)
+
+void cpu_cast(int threads, const struct cpu_cast *a)
+{
+    cpu_parallel((struct cpu_split){threads, a->n, MAP_GRAIN}, cast_range, (void *)a);
+}
 
 VECTORISED
 static void bias_rows(void *arg, size_t begin, size_t end)
@@ -59,16 +79,16 @@ void cpu_bias_add(int threads, const struct cpu_bias_add *a)
 enum { REPEAT = 16, MAX_REPEATED = 16 };
 
 INLINE void normalise_run(const uint8_t *restrict src, const float *restrict mean,
-                          const float *restrict scale, float *restrict dst, size_t n)
+                          const float *restrict scale, void *restrict dst, size_t n,
+                          enum dtype type)
 {
     for (size_t j = 0; j < n; j++)
-        dst[j] = ((float)src[j] - mean[j]) * scale[j];
+        store(dst, j, type, ((float)src[j] - mean[j]) * scale[j]);
 }
 
-VECTORISED
-static void normalise_rows(void *arg, size_t begin, size_t end)
+INLINE void normalise_rows_of(const struct cpu_normalise *a, size_t begin, size_t end,
+                              enum dtype type)
 {
-    const struct cpu_normalise *a = arg;
     float mean[REPEAT * MAX_REPEATED], scale[REPEAT * MAX_REPEATED];
     const size_t c = a->c, step = c <= MAX_REPEATED ? REPEAT : 1;
     size_t i = begin;
@@ -78,10 +98,12 @@ static void normalise_rows(void *arg, size_t begin, size_t end)
         memcpy(scale + r * c, a->inv_std, c * sizeof(float));
     }
     for (; step > 1 && i + step <= end; i += step)
-        normalise_run(a->src + i * c, mean, scale, a->dst + i * c, step * c);
+        normalise_run(a->src + i * c, mean, scale, element(a->dst, i * c, type), step * c, type);
     for (; i < end; i++)
-        normalise_run(a->src + i * c, a->mean, a->inv_std, a->dst + i * c, c);
+        normalise_run(a->src + i * c, a->mean, a->inv_std, element(a->dst, i * c, type), c, type);
 }
+
+TYPED(normalise_rows, cpu_normalise)
 
 void cpu_normalise(int threads, const struct cpu_normalise *a)
 {

@@ -13,8 +13,8 @@ struct cpu_matmul {
 };
 
 struct cpu_matmul_args {
-    const float *a, *b;
-    float *dst;
+    const void *a, *b;
+    void *dst;
     void *scratch;
 };
 

@@ -1,6 +1,9 @@
-/* Our own kernels: plain functions over float32 arrays, for what oneDNN does not have or does not
- * do better. Matrices are row-major; an activation NHWC is a matrix of m = n*h*w rows and c
- * columns.
+/* Our own kernels: plain functions over arrays, for what oneDNN does not have or does not do
+ * better. Matrices are row-major; an activation NHWC is a matrix of m = n*h*w rows and c columns.
+ *
+ * Arrays given as void are of the structure's type, DT_F32 (when not named) or DT_BF16; all others
+ * are float32. Arithmetic is that of float32 and double for both: bf16 is widened when it is loaded
+ * and rounded to nearest, ties to even, when it is stored, once for each element.
  *
  * The result of each is bitwise the same for any number of threads and on any x86-64 (no fused
  * multiply-add, no reassociation by the compiler): sums run over blocks whose size depends on the
@@ -14,31 +17,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "graph/tensor.h"
+
 /* Batch normalisation over rows. var is biased (divided by m). invstd = 1 / sqrt(var + eps) is the
  * caller's. */
 struct cpu_bn_stats {
     size_t m, c;
-    const float *x;
+    const void *x;
     float *mean, *var;
     void *scratch; /* cpu_columns_scratch(m, c) */
+    enum dtype type;
 };
 void cpu_bn_stats(int threads, const struct cpu_bn_stats *a);
 
 /* y = gamma (x - mean) invstd + beta, then + residual (NULL: none), then relu. */
 struct cpu_bn_apply {
     size_t m, c;
-    const float *x, *mean, *invstd, *gamma, *beta, *residual;
+    const void *x;
+    const float *mean, *invstd, *gamma, *beta;
+    const void *residual;
     int relu;
-    float *y;
+    void *y;
+    enum dtype type;
 };
 void cpu_bn_apply(int threads, const struct cpu_bn_apply *a);
 
 /* dgamma = sum dy (x - mean) invstd; dbeta = sum dy. */
 struct cpu_bn_grad_reduce {
     size_t m, c;
-    const float *x, *dy, *mean, *invstd;
+    const void *x, *dy;
+    const float *mean, *invstd;
     float *dgamma, *dbeta;
     void *scratch; /* cpu_columns_scratch(m, c) */
+    enum dtype type;
 };
 void cpu_bn_grad_reduce(int threads, const struct cpu_bn_grad_reduce *a);
 
@@ -47,8 +58,10 @@ void cpu_bn_grad_reduce(int threads, const struct cpu_bn_grad_reduce *a);
 struct cpu_bn_grad_apply {
     size_t m, c;
     int frozen;
-    const float *x, *dy, *mean, *invstd, *gamma, *dgamma, *dbeta;
-    float *dx;
+    const void *x, *dy;
+    const float *mean, *invstd, *gamma, *dgamma, *dbeta;
+    void *dx;
+    enum dtype type;
 };
 void cpu_bn_grad_apply(int threads, const struct cpu_bn_grad_apply *a);
 
@@ -66,12 +79,23 @@ size_t cpu_columns_scratch(size_t m, size_t c);
 /* Elementwise over n. a, b: sources; what each does with them stands beside the function. */
 struct cpu_map {
     size_t n;
-    const float *a, *b;
-    float *dst;
+    const void *a, *b;
+    void *dst;
+    enum dtype type;
 };
 void cpu_relu(int threads, const struct cpu_map *m);      /* dst = a < 0 ? 0 : a */
 void cpu_relu_grad(int threads, const struct cpu_map *m); /* a = y, b = dy: dst = y > 0 ? dy : 0 */
 void cpu_add(int threads, const struct cpu_map *m);       /* dst = a + b */
+
+/* The other type: src float32 and dst bf16 when type, which is dst's, is DT_BF16; else the reverse.
+ */
+struct cpu_cast {
+    size_t n;
+    const void *src;
+    void *dst;
+    enum dtype type;
+};
+void cpu_cast(int threads, const struct cpu_cast *a);
 
 /* dst[i][j] = src[i][j] + bias[j]. */
 struct cpu_bias_add {
@@ -86,7 +110,8 @@ struct cpu_normalise {
     size_t m, c;
     const uint8_t *src;
     const float *mean, *inv_std;
-    float *dst;
+    void *dst;
+    enum dtype type;
 };
 void cpu_normalise(int threads, const struct cpu_normalise *a);
 
@@ -100,28 +125,38 @@ size_t cpu_pool_out(size_t in, const struct cpu_pool_shape *s);
 
 struct cpu_max_pool {
     struct cpu_pool_shape shape;
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
     uint8_t *index;
+    enum dtype type;
 };
 void cpu_max_pool(int threads, const struct cpu_max_pool *a);
 
 struct cpu_max_pool_grad {
     struct cpu_pool_shape shape;
-    const float *dy;
+    const void *dy;
     const uint8_t *index;
-    float *dx;
+    void *dx;
+    enum dtype type;
 };
 void cpu_max_pool_grad(int threads, const struct cpu_max_pool_grad *a);
 
 /* Mean over the pixels of each image: [n][pixels][c] -> [n][c], and its gradient back. */
 struct cpu_global_pool {
     size_t n, pixels, c;
-    const float *src;
+    const void *src;
     float *dst;
+    enum dtype type;
 };
 void cpu_global_average(int threads, const struct cpu_global_pool *a);
-void cpu_global_average_grad(int threads, const struct cpu_global_pool *a);
+
+struct cpu_global_pool_grad {
+    size_t n, pixels, c;
+    const float *src;
+    void *dst;
+    enum dtype type;
+};
+void cpu_global_average_grad(int threads, const struct cpu_global_pool_grad *a);
 
 /* Softmax cross-entropy with smoothing s over k classes: for a row with label t and weight w
  *   loss = -w sum_j q_j log p_j,  q_j = s/k + (1 - s) [j = t],  p = softmax(logits).

@@ -1,9 +1,12 @@
-/* What the kernels_*.c files share: how a function is compiled for the processor, and the sizes
- * that shares of work are cut to. */
+/* What the kernels_*.c files share: how a function is compiled for the processor and for each type
+ * of elements, and the sizes that shares of work are cut to. */
 #ifndef STAVE_BACKEND_CPU_NATIVE_INT_H
 #define STAVE_BACKEND_CPU_NATIVE_INT_H
 
 #include <stddef.h>
+
+#include "base/bf16.h"
+#include "graph/tensor.h"
 
 /* Two versions of one function, chosen by the loader. Both give the same bits: AVX2 without fused
  * multiply-add only widens. Elsewhere the plain build's own vectors do. */
@@ -14,6 +17,39 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
+
+/* A share of work, name(arg, begin, end), for both types of arg's arrays: name_of is inlined twice,
+ * with a constant for its last parameter, so that its loops know their elements. */
+#define TYPED(name, arguments)                                                                     \
+    VECTORISED                                                                                     \
+    static void name(void *arg, size_t begin, size_t end)                                          \
+    {                                                                                              \
+        const struct arguments *a = arg;                                                           \
+                                                                                                   \
+        if (a->type == DT_BF16)                                                                    \
+            name##_of(a, begin, end, DT_BF16);                                                     \
+        else                                                                                       \
+            name##_of(a, begin, end, DT_F32);                                                      \
+    }
+
+INLINE float load(const void *x, size_t i, enum dtype type)
+{
+    return type == DT_BF16 ? bf16_to_float(((const uint16_t *)x)[i]) : ((const float *)x)[i];
+}
+
+INLINE void store(void *y, size_t i, enum dtype type, float v)
+{
+    if (type == DT_BF16)
+        ((uint16_t *)y)[i] = bf16_from_float(v);
+    else
+        ((float *)y)[i] = v;
+}
+
+/* The address of element i. */
+INLINE void *element(const void *x, size_t i, enum dtype type)
+{
+    return (char *)x + i * (type == DT_BF16 ? sizeof(uint16_t) : sizeof(float));
+}
 
 enum {
     MAP_GRAIN = 16384, /* elements of an elementwise kernel that are worth a thread */

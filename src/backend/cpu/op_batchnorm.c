@@ -2,15 +2,22 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/native.h"
+#include "base/err.h"
 
 /* Reductions over rows; all have x or its like as input 0. */
 static int columns_prepare(struct device *d, struct step *s)
 {
     const struct tensor *const x = s->node->in[0];
 
-    (void)d;
+    TRY(cpu_wide_or_narrow(d, s));
     s->scratch_bytes = cpu_columns_scratch(rows_of(x), columns_of(x));
     return 0;
+}
+
+static int sum_rows_prepare(struct device *d, struct step *s)
+{
+    TRY(cpu_wide_only(d, s));
+    return columns_prepare(d, s);
 }
 
 #define COLUMNS_KERNEL(op, run_)                                                                   \
@@ -19,8 +26,8 @@ static int columns_prepare(struct device *d, struct step *s)
 static int stats_run(struct device *d, const struct step *s)
 {
     const struct tensor *const x = s->node->in[0];
-    const struct cpu_bn_stats a = {rows_of(x), columns_of(x), s->in[0],
-                                   s->out[0],  s->out[1],     s->scratch};
+    const struct cpu_bn_stats a = {rows_of(x), columns_of(x), s->in[0], s->out[0],
+                                   s->out[1],  s->scratch,    x->dtype};
 
     cpu_bn_stats(d->lib.threads, &a);
     return 0;
@@ -66,7 +73,8 @@ static int apply_run(struct device *d, const struct step *s)
                                    .beta = s->in[4],
                                    .residual = fused->residual ? s->in[5] : NULL,
                                    .relu = fused->relu,
-                                   .y = s->out[0]};
+                                   .y = s->out[0],
+                                   .type = x->dtype};
 
     cpu_bn_apply(d->lib.threads, &a);
     return 0;
@@ -83,7 +91,8 @@ static int grad_reduce_run(struct device *d, const struct step *s)
                                          .invstd = s->in[3],
                                          .dgamma = s->out[0],
                                          .dbeta = s->out[1],
-                                         .scratch = s->scratch};
+                                         .scratch = s->scratch,
+                                         .type = x->dtype};
 
     cpu_bn_grad_reduce(d->lib.threads, &a);
     return 0;
@@ -102,7 +111,8 @@ static int grad_apply_run(struct device *d, const struct step *s)
                                         .gamma = s->in[4],
                                         .dgamma = s->in[5],
                                         .dbeta = s->in[6],
-                                        .dx = s->out[0]};
+                                        .dx = s->out[0],
+                                        .type = x->dtype};
 
     cpu_bn_grad_apply(d->lib.threads, &a);
     return 0;
@@ -118,9 +128,10 @@ static int sum_rows_run(struct device *d, const struct step *s)
 }
 
 COLUMNS_KERNEL(bn_stats, stats_run);
-CPU_KERNEL(bn_finalise, finalise_run);
+CPU_KERNEL_BOTH(bn_finalise, finalise_run);
 const struct kernel cpu_kernel_bn_apply = {
-    .name = "own", .accepts = apply_accepts, .run = apply_run};
+    .name = "own", .accepts = apply_accepts, .prepare = cpu_wide_or_narrow, .run = apply_run};
 COLUMNS_KERNEL(bn_grad_reduce, grad_reduce_run);
-CPU_KERNEL(bn_grad_apply, grad_apply_run);
-COLUMNS_KERNEL(sum_rows, sum_rows_run);
+CPU_KERNEL_BOTH(bn_grad_apply, grad_apply_run);
+const struct kernel cpu_kernel_sum_rows = {
+    .name = "own", .prepare = sum_rows_prepare, .run = sum_rows_run};

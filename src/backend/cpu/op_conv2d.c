@@ -20,15 +20,18 @@ static struct cpu_conv_shape shape_of_conv(const struct node *n, const struct te
                                    .stride_h = c->stride,
                                    .stride_w = c->stride,
                                    .pad_h = c->pad,
-                                   .pad_w = c->pad};
+                                   .pad_w = c->pad,
+                                   .type = x->dtype};
 }
 
 static int prepare(struct device *d, struct step *s, const struct tensor *x,
                    enum cpu_conv_direction direction)
 {
     const struct cpu_conv_shape shape = shape_of_conv(s->node, x);
-    struct cpu_conv *const c = xcalloc(1, sizeof(*c));
+    struct cpu_conv *c;
 
+    TRY(cpu_wide_or_narrow(d, s));
+    c = xcalloc(1, sizeof(*c));
     s->state = c;
     TRY(cpu_conv_prepare(c, &d->lib, &shape, direction));
     s->scratch_bytes = c->scratch_bytes;

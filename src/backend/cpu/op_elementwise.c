@@ -3,27 +3,43 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/native.h"
 
+static struct cpu_map map_of(const struct step *s, const void *a, const void *b)
+{
+    const struct tensor *const y = s->node->out[0];
+
+    return (struct cpu_map){count_of(y), a, b, s->out[0], y->dtype};
+}
+
 static int relu_run(struct device *d, const struct step *s)
 {
-    cpu_relu(d->lib.threads,
-             &(struct cpu_map){.n = count_of(s->node->out[0]), .a = s->in[0], .dst = s->out[0]});
+    const struct cpu_map m = map_of(s, s->in[0], NULL);
+
+    cpu_relu(d->lib.threads, &m);
     return 0;
 }
 
 static int relu_grad_run(struct device *d, const struct step *s)
 {
-    cpu_relu_grad(d->lib.threads, &(struct cpu_map){.n = count_of(s->node->out[0]),
-                                                    .a = s->in[1],
-                                                    .b = s->in[0],
-                                                    .dst = s->out[0]});
+    const struct cpu_map m = map_of(s, s->in[1], s->in[0]);
+
+    cpu_relu_grad(d->lib.threads, &m);
     return 0;
 }
 
 static int add_run(struct device *d, const struct step *s)
 {
-    cpu_add(d->lib.threads,
-            &(struct cpu_map){
-                .n = count_of(s->node->out[0]), .a = s->in[0], .b = s->in[1], .dst = s->out[0]});
+    const struct cpu_map m = map_of(s, s->in[0], s->in[1]);
+
+    cpu_add(d->lib.threads, &m);
+    return 0;
+}
+
+static int cast_run(struct device *d, const struct step *s)
+{
+    const struct tensor *const y = s->node->out[0];
+    const struct cpu_cast a = {count_of(y), s->in[0], s->out[0], y->dtype};
+
+    cpu_cast(d->lib.threads, &a);
     return 0;
 }
 
@@ -75,18 +91,19 @@ static int image_norm_run(struct device *d, const struct step *s)
 {
     const struct tensor *const x = s->node->in[0];
     const struct image_norm *const a = &s->node->attr.image_norm;
-    const struct cpu_normalise n = {rows_of(x), columns_of(x), s->in[0],
-                                    a->mean,    a->scale,      s->out[0]};
+    const struct cpu_normalise n = {rows_of(x), columns_of(x),         s->in[0], a->mean, a->scale,
+                                    s->out[0],  s->node->out[0]->dtype};
 
     cpu_normalise(d->lib.threads, &n);
     return 0;
 }
 
-CPU_KERNEL(relu, relu_run);
-CPU_KERNEL(relu_grad, relu_grad_run);
-CPU_KERNEL(add, add_run);
+CPU_KERNEL_BOTH(relu, relu_run);
+CPU_KERNEL_BOTH(relu_grad, relu_grad_run);
+CPU_KERNEL_BOTH(add, add_run);
 CPU_KERNEL(mul, mul_run);
 CPU_KERNEL(bias_add, bias_add_run);
 CPU_KERNEL(rsqrt, rsqrt_run);
 CPU_KERNEL(constant, constant_run);
-CPU_KERNEL(image_norm, image_norm_run);
+CPU_KERNEL_BOTH(image_norm, image_norm_run);
+const struct kernel cpu_kernel_cast = {.name = "own", .run = cast_run};

@@ -13,9 +13,13 @@ static int matmul_prepare(struct device *d, struct step *s)
                                            .n = out[1],
                                            .k = s->node->in[0]->shape.dim[!a->transpose_a],
                                            .trans_a = a->transpose_a,
-                                           .trans_b = a->transpose_b};
-    struct cpu_matmul *const m = xcalloc(1, sizeof(*m));
+                                           .trans_b = a->transpose_b,
+                                           .type = s->node->in[0]->dtype,
+                                           .dst_type = s->node->out[0]->dtype};
+    struct cpu_matmul *m;
 
+    TRY(cpu_wide_or_narrow(d, s));
+    m = xcalloc(1, sizeof(*m));
     s->state = m;
     TRY(cpu_matmul_prepare(m, &d->lib, &shape));
     s->scratch_bytes = m->scratch_bytes;

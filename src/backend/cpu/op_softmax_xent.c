@@ -1,9 +1,10 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/native.h"
+#include "base/err.h"
 
 static int xent_prepare(struct device *d, struct step *s)
 {
-    (void)d;
+    TRY(cpu_wide_only(d, s));
     s->scratch_bytes = cpu_cross_entropy_scratch(rows_of(s->node->in[0]));
     return 0;
 }
