@@ -180,15 +180,15 @@ static void check_bn_grad_reduce(size_t m, size_t c)
     const float *const mean = random_about(c, 3), *const invstd = random_about(c, 2);
     float *const dgamma = room(c), *const dbeta = room(c);
 
-    cpu_bn_grad_reduce(1, &(struct cpu_bn_grad_reduce){m, c, widened(x, m * c), widened(dy, m * c),
-                                                       mean, invstd, dgamma, dbeta,
-                                                       guarded(cpu_columns_scratch(m, c)), DT_F32});
+    cpu_bn_grad_reduce(1, &(struct cpu_bn_grad_reduce){
+                              m, c, widened(x, m * c), widened(dy, m * c), mean, invstd, dgamma,
+                              dbeta, guarded(cpu_columns_scratch(m, c)), DT_F32, NULL, NULL});
     for (int t = 1; t <= MAX_THREADS; t++) {
         float *const got_dgamma = room(c), *const got_dbeta = room(c);
 
-        cpu_bn_grad_reduce(
-            t, &(struct cpu_bn_grad_reduce){m, c, x, dy, mean, invstd, got_dgamma, got_dbeta,
-                                            guarded(cpu_columns_scratch(m, c)), DT_BF16});
+        cpu_bn_grad_reduce(t, &(struct cpu_bn_grad_reduce){
+                                  m, c, x, dy, mean, invstd, got_dgamma, got_dbeta,
+                                  guarded(cpu_columns_scratch(m, c)), DT_BF16, NULL, NULL});
         assert_memory_equal(got_dgamma, dgamma, c * sizeof(float));
         assert_memory_equal(got_dbeta, dbeta, c * sizeof(float));
     }
@@ -204,13 +204,13 @@ static void check_bn_grad_apply(size_t m, size_t c, int frozen)
 
     cpu_bn_grad_apply(1, &(struct cpu_bn_grad_apply){m, c, frozen, widened(x, m * c),
                                                      widened(dy, m * c), mean, invstd, gamma,
-                                                     dgamma, dbeta, want, DT_F32});
+                                                     dgamma, dbeta, want, DT_F32, NULL});
     for (int t = 1; t <= MAX_THREADS; t++) {
         uint16_t *const dx = t == 2 ? narrow_copy(dy, m * c) : narrow_room(m * c);
 
-        cpu_bn_grad_apply(t,
-                          &(struct cpu_bn_grad_apply){m, c, frozen, x, t == 2 ? dx : dy, mean,
-                                                      invstd, gamma, dgamma, dbeta, dx, DT_BF16});
+        cpu_bn_grad_apply(t, &(struct cpu_bn_grad_apply){m, c, frozen, x, t == 2 ? dx : dy, mean,
+                                                         invstd, gamma, dgamma, dbeta, dx, DT_BF16,
+                                                         NULL});
         assert_rounded(dx, want, m * c);
     }
 }

@@ -98,13 +98,13 @@ static void check_bn_grad(size_t m, size_t c, int frozen)
     for (int t = 1; t <= MAX_THREADS; t++) {
         got_g[t] = room(c);
         got_b[t] = room(c);
-        cpu_bn_grad_reduce(
-            t, &(struct cpu_bn_grad_reduce){m, c, x, dy, mean, invstd, got_g[t], got_b[t],
-                                            guarded(cpu_columns_scratch(m, c)), DT_F32});
+        cpu_bn_grad_reduce(t, &(struct cpu_bn_grad_reduce){
+                                  m, c, x, dy, mean, invstd, got_g[t], got_b[t],
+                                  guarded(cpu_columns_scratch(m, c)), DT_F32, NULL, NULL});
         got_x[t] = copy_of(dy, m * c); /* in place of dy */
-        cpu_bn_grad_apply(t,
-                          &(struct cpu_bn_grad_apply){m, c, frozen, x, got_x[t], mean, invstd,
-                                                      gamma, got_g[t], got_b[t], got_x[t], DT_F32});
+        cpu_bn_grad_apply(t, &(struct cpu_bn_grad_apply){m, c, frozen, x, got_x[t], mean, invstd,
+                                                         gamma, got_g[t], got_b[t], got_x[t],
+                                                         DT_F32, NULL});
     }
     assert_near(got_g[1], dgamma, c, 1e-4);
     assert_near(got_b[1], dbeta, c, 1e-4);

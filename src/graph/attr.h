@@ -20,6 +20,7 @@ struct norm {
     double eps;      /* default 1e-5 */
     double momentum; /* share of the new batch in the running statistics; default 0.1 */
     int frozen;      /* use the running statistics, as evaluation graphs always do */
+    int relu;        /* set by fusion, in the parts of the gradient: dy is that of max(y, 0) */
 };
 
 /* What a fused application adds after the affine map: + residual (an extra input), then max(0, .).

@@ -64,37 +64,41 @@ const struct op op_bn_apply = {OP_HEAD(bn_apply),    .n_out = 1,
                                .in_place = 1u << 5,  .narrow_in = 1u << 0 | 1u << 5,
                                .narrow_out = 1,      .narrow_follows = 1};
 
-/* Inputs: x, dy, mean, invstd. dgamma[c] = sum_m dy*(x-mean)*invstd; dbeta[c] = sum_m dy. */
+/* Inputs: x, dy, mean, invstd, [gamma, beta]. dgamma[c] = sum_m dy*(x-mean)*invstd; dbeta[c] =
+ * sum_m dy. With relu, dy counts only where y = gamma*(x-mean)*invstd + beta > 0: y itself is not
+ * read. */
 static int grad_reduce_shape(struct node *n)
 {
     op_out_like(n, 0, 2);
     op_out_like(n, 1, 2);
+    for (int i = 3; i < n->n_in; i++)
+        TRY(op_want_same(n, 2, i));
     return op_want_same(n, 0, 1);
 }
 
 static void grad_reduce_cost(const struct node *n, struct cost *c)
 {
-    c->flops = 4.0 * (double)tensor_count(n->in[0]);
+    c->flops = (4.0 + 3 * n->attr.norm.relu) * (double)tensor_count(n->in[0]);
 }
 
 const struct op op_bn_grad_reduce = {
     OP_HEAD(bn_grad_reduce),  .n_out = 2,     .shape = grad_reduce_shape,
     .cost = grad_reduce_cost, .narrow_in = 3, .narrow_follows = 1};
 
-/* Inputs: dy, x, mean, invstd, gamma, dgamma, dbeta.
+/* Inputs: dy, x, mean, invstd, gamma, dgamma, dbeta, [beta].
  * dx = gamma*invstd * (dy - dbeta/M - (x-mean)*invstd * dgamma/M); frozen: dx = gamma*invstd * dy.
- */
+ * With relu, dy counts as above. */
 static int grad_apply_shape(struct node *n)
 {
     op_out_like(n, 0, 0);
-    for (int i = 3; i < 7; i++)
+    for (int i = 3; i < n->n_in; i++)
         TRY(op_want_same(n, 2, i));
     return op_want_same(n, 0, 1);
 }
 
 static void grad_apply_cost(const struct node *n, struct cost *c)
 {
-    c->flops = 5.0 * (double)tensor_count(n->in[0]);
+    c->flops = (5.0 + 3 * n->attr.norm.relu) * (double)tensor_count(n->in[0]);
 }
 
 const struct op op_bn_grad_apply = {

@@ -72,9 +72,13 @@ static const char *op_text(const struct node *n)
 {
     const struct bn_apply *const a = &n->attr.bn_apply;
 
-    if (n->op != &op_bn_apply || !a->relu)
-        return n->op->name;
-    return a->residual ? "bn_apply+add+relu" : "bn_apply+relu";
+    if (n->op == &op_bn_apply && a->relu)
+        return a->residual ? "bn_apply+add+relu" : "bn_apply+relu";
+    if (n->op == &op_bn_grad_reduce && n->attr.norm.relu)
+        return "bn_grad_reduce+relu";
+    if (n->op == &op_bn_grad_apply && n->attr.norm.relu)
+        return "bn_grad_apply+relu";
+    return n->op->name;
 }
 
 static void explain_step(const struct plan *p, int i, struct str *out)

@@ -25,8 +25,7 @@ int *graph_uses(const struct graph *g)
     return uses;
 }
 
-/* Drops the nodes marked by a NULL and numbers the rest. */
-static void compact(struct graph *g)
+void graph_compact(struct graph *g)
 {
     int kept = 0;
 
@@ -77,76 +76,6 @@ void pass_prune(struct graph *g, const struct target *t)
             uses[n->in[k]->id]--;
         g->nodes[i] = NULL;
     }
-    compact(g);
-    free(uses);
-}
-
-/* The batch-norm application that alone feeds t, or NULL. */
-static struct node *sole_apply(const struct tensor *t, const int *uses)
-{
-    struct node *const m = t->maker;
-
-    return m && m->op == &op_bn_apply && uses[t->id] == 1 && !m->attr.bn_apply.relu ? m : NULL;
-}
-
-/* Makes `apply` do what `last` ends: it takes last's output and its place in the order. Declined:
- * nothing changes. */
-static int absorb(struct graph *g, const struct backend *b, struct node *apply, struct node *last,
-                  struct tensor *residual)
-{
-    const struct kernel *const kernel = b->kernels[OP_bn_apply];
-    struct node fused = *apply;
-    struct tensor *in[6];
-
-    memcpy(in, apply->in, 5 * sizeof(in[0]));
-    in[5] = residual;
-    fused.in = in;
-    fused.n_in = residual ? 6 : 5;
-    fused.attr.bn_apply.residual = residual != NULL;
-    fused.attr.bn_apply.relu = 1;
-    if (!kernel || !kernel->accepts || kernel->accepts(&fused) < 0) {
-        apply->declined =
-            kernel && kernel->accepts ? graph_text(g, err_reason()) : "no fused kernel";
-        return 0;
-    }
-    g->nodes[apply->id] = NULL;
-    fused.in = graph_alloc(g, sizeof(in));
-    memcpy(fused.in, in, sizeof(in));
-    fused.id = last->id;
-    *apply = fused;
-    node_take(apply, 0, last->out[0]);
-    g->nodes[last->id] = apply;
-    return 1;
-}
-
-/* relu(bn_apply) and relu(bn_apply + skip), each into one application. The sum stands where the
- * ReLU stood, because the skip may be computed after the application. */
-void pass_fuse(struct graph *g, const struct target *t)
-{
-    int *const uses = graph_uses(g);
-
-    for (int i = 0; i < g->n_nodes; i++) {
-        struct node *const n = g->nodes[i];
-        struct node *sum, *apply;
-
-        if (!n || n->op != &op_relu)
-            continue;
-        sum = n->in[0]->maker;
-        apply = sole_apply(n->in[0], uses);
-        if (apply) {
-            absorb(g, t->backend, apply, n, NULL);
-            continue;
-        }
-        if (!sum || sum->op != &op_add || uses[n->in[0]->id] != 1)
-            continue;
-        for (int k = 0; k < 2; k++) {
-            apply = sole_apply(sum->in[k], uses);
-            if (apply && absorb(g, t->backend, apply, n, sum->in[!k])) {
-                g->nodes[sum->id] = NULL;
-                break;
-            }
-        }
-    }
-    compact(g);
+    graph_compact(g);
     free(uses);
 }

@@ -34,5 +34,7 @@ extern const struct pass passes[N_PASSES];
 
 /* How often each tensor is read, by id; an output counts once. Heap; the caller frees it. */
 int *graph_uses(const struct graph *g);
+/* Drops the nodes that a pass replaced by NULL and numbers the rest. */
+void graph_compact(struct graph *g);
 
 #endif

@@ -155,6 +155,12 @@ INLINE void to_chunk(const struct chunk *k, size_t c)
     memset(k->block_first, 0, 2 * c * sizeof(float));
 }
 
+/* What of dy counts where the value before the ReLU is v. */
+INLINE float past_relu(float dy, float v)
+{
+    return v > 0 ? dy : 0;
+}
+
 INLINE void grad_row(const struct cpu_bn_grad_reduce *a, const struct chunk *k, size_t row,
                      enum dtype type)
 {
@@ -171,6 +177,24 @@ INLINE void grad_row(const struct cpu_bn_grad_reduce *a, const struct chunk *k, 
     }
 }
 
+INLINE void grad_relu_row(const struct cpu_bn_grad_reduce *a, const struct chunk *k, size_t row,
+                          enum dtype type)
+{
+    const void *restrict x = element(a->x, row * a->c, type);
+    const void *restrict dy = element(a->dy, row * a->c, type);
+    const float *restrict mean = a->mean, *restrict invstd = a->invstd;
+    const float *restrict gamma = a->gamma, *restrict beta = a->beta;
+    float *restrict dgamma = k->block_first, *restrict dbeta = k->block_second;
+
+    for (size_t j = 0; j < a->c; j++) {
+        const float centred = load(x, j, type) - mean[j];
+        const float d = past_relu(load(dy, j, type), centred * (gamma[j] * invstd[j]) + beta[j]);
+
+        dgamma[j] += d * centred;
+        dbeta[j] += d;
+    }
+}
+
 INLINE void grad_chunks_of(const struct cpu_bn_grad_reduce *a, size_t begin, size_t end,
                            enum dtype type)
 {
@@ -179,8 +203,10 @@ INLINE void grad_chunks_of(const struct cpu_bn_grad_reduce *a, size_t begin, siz
 
         memset(k.first, 0, 2 * a->c * (sizeof(double) + sizeof(float)));
         for (size_t row = k.begin; row < k.end; row += BLOCK_ROWS) {
-            for (size_t r = row; r < block_end(row, k.end); r++)
+            for (size_t r = row; r < block_end(row, k.end) && !a->beta; r++)
                 grad_row(a, &k, r, type);
+            for (size_t r = row; r < block_end(row, k.end) && a->beta; r++)
+                grad_relu_row(a, &k, r, type);
             to_chunk(&k, a->c);
         }
     }
@@ -296,27 +322,44 @@ void cpu_bn_apply(int threads, const struct cpu_bn_apply *a)
     cpu_parallel((struct cpu_split){threads, a->m, row_grain(a->c)}, apply_rows, (void *)a);
 }
 
+/* dx of element j; d is what counts of dy there. */
+INLINE float grad_of(const struct cpu_bn_grad_apply *a, size_t j, float centred, float d,
+                     float per_row)
+{
+    return a->gamma[j] * a->invstd[j] *
+           (d - per_row * (a->dbeta[j] + centred * a->invstd[j] * a->dgamma[j]));
+}
+
+INLINE void grad_apply_row(const struct cpu_bn_grad_apply *a, size_t row, float per_row,
+                           enum dtype type)
+{
+    const void *const x = element(a->x, row * a->c, type);
+    const void *const dy = element(a->dy, row * a->c, type);
+    void *const dx = element(a->dx, row * a->c, type);
+
+    if (a->beta) {
+#pragma GCC ivdep
+        for (size_t j = 0; j < a->c; j++) {
+            const float centred = load(x, j, type) - a->mean[j];
+            const float v = centred * (a->gamma[j] * a->invstd[j]) + a->beta[j];
+
+            store(dx, j, type, grad_of(a, j, centred, past_relu(load(dy, j, type), v), per_row));
+        }
+    } else {
+#pragma GCC ivdep
+        for (size_t j = 0; j < a->c; j++)
+            store(dx, j, type,
+                  grad_of(a, j, load(x, j, type) - a->mean[j], load(dy, j, type), per_row));
+    }
+}
+
 INLINE void grad_rows_of(const struct cpu_bn_grad_apply *a, size_t begin, size_t end,
                          enum dtype type)
 {
-    const float *restrict mean = a->mean, *restrict invstd = a->invstd, *restrict gamma = a->gamma;
-    const float *restrict dgamma = a->dgamma, *restrict dbeta = a->dbeta;
     const float per_row = a->frozen ? 0 : 1.0F / (float)a->m;
 
-    for (size_t i = begin; i < end; i++) {
-        const void *const x = element(a->x, i * a->c, type), *const dy =
-                                                                 element(a->dy, i * a->c, type);
-        void *const dx = element(a->dx, i * a->c, type);
-
-#pragma GCC ivdep
-        for (size_t j = 0; j < a->c; j++) {
-            const float xhat = (load(x, j, type) - mean[j]) * invstd[j];
-
-            store(dx, j, type,
-                  gamma[j] * invstd[j] *
-                      (load(dy, j, type) - per_row * (dbeta[j] + xhat * dgamma[j])));
-        }
-    }
+    for (size_t row = begin; row < end; row++)
+        grad_apply_row(a, row, per_row, type);
 }
 
 TYPED(grad_rows, cpu_bn_grad_apply)

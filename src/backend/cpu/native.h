@@ -42,7 +42,9 @@ struct cpu_bn_apply {
 };
 void cpu_bn_apply(int threads, const struct cpu_bn_apply *a);
 
-/* dgamma = sum dy (x - mean) invstd; dbeta = sum dy. */
+/* dgamma = sum dy (x - mean) invstd; dbeta = sum dy. With beta, here and below, dy is that of a
+ * ReLU: it counts only where gamma (x - mean) invstd + beta, computed as cpu_bn_apply does, is
+ * above 0. */
 struct cpu_bn_grad_reduce {
     size_t m, c;
     const void *x, *dy;
@@ -50,6 +52,7 @@ struct cpu_bn_grad_reduce {
     float *dgamma, *dbeta;
     void *scratch; /* cpu_columns_scratch(m, c) */
     enum dtype type;
+    const float *gamma, *beta; /* NULL: no ReLU */
 };
 void cpu_bn_grad_reduce(int threads, const struct cpu_bn_grad_reduce *a);
 
@@ -62,6 +65,7 @@ struct cpu_bn_grad_apply {
     const float *mean, *invstd, *gamma, *dgamma, *dbeta;
     void *dx;
     enum dtype type;
+    const float *beta; /* NULL: no ReLU */
 };
 void cpu_bn_grad_apply(int threads, const struct cpu_bn_grad_apply *a);
 

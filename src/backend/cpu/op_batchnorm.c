@@ -20,9 +20,6 @@ static int sum_rows_prepare(struct device *d, struct step *s)
     return columns_prepare(d, s);
 }
 
-#define COLUMNS_KERNEL(op, run_)                                                                   \
-    const struct kernel cpu_kernel_##op = {.name = "own", .prepare = columns_prepare, .run = run_}
-
 static int stats_run(struct device *d, const struct step *s)
 {
     const struct tensor *const x = s->node->in[0];
@@ -54,9 +51,9 @@ static int finalise_run(struct device *d, const struct step *s)
     return 0;
 }
 
-static int apply_accepts(const struct node *n)
+static int fused_accepts(const struct node *n)
 {
-    (void)n; /* with or without residual and relu */
+    (void)n; /* with or without relu and residual */
     return 0;
 }
 
@@ -83,6 +80,7 @@ static int apply_run(struct device *d, const struct step *s)
 static int grad_reduce_run(struct device *d, const struct step *s)
 {
     const struct tensor *const x = s->node->in[0];
+    const int relu = s->node->attr.norm.relu;
     const struct cpu_bn_grad_reduce a = {.m = rows_of(x),
                                          .c = columns_of(x),
                                          .x = s->in[0],
@@ -92,7 +90,9 @@ static int grad_reduce_run(struct device *d, const struct step *s)
                                          .dgamma = s->out[0],
                                          .dbeta = s->out[1],
                                          .scratch = s->scratch,
-                                         .type = x->dtype};
+                                         .type = x->dtype,
+                                         .gamma = relu ? s->in[4] : NULL,
+                                         .beta = relu ? s->in[5] : NULL};
 
     cpu_bn_grad_reduce(d->lib.threads, &a);
     return 0;
@@ -101,6 +101,7 @@ static int grad_reduce_run(struct device *d, const struct step *s)
 static int grad_apply_run(struct device *d, const struct step *s)
 {
     const struct tensor *const x = s->node->in[1];
+    const int relu = s->node->attr.norm.relu;
     const struct cpu_bn_grad_apply a = {.m = rows_of(x),
                                         .c = columns_of(x),
                                         .frozen = s->node->attr.norm.frozen,
@@ -112,7 +113,8 @@ static int grad_apply_run(struct device *d, const struct step *s)
                                         .dgamma = s->in[5],
                                         .dbeta = s->in[6],
                                         .dx = s->out[0],
-                                        .type = x->dtype};
+                                        .type = x->dtype,
+                                        .beta = relu ? s->in[7] : NULL};
 
     cpu_bn_grad_apply(d->lib.threads, &a);
     return 0;
@@ -127,11 +129,14 @@ static int sum_rows_run(struct device *d, const struct step *s)
     return 0;
 }
 
-COLUMNS_KERNEL(bn_stats, stats_run);
+const struct kernel cpu_kernel_bn_stats = {
+    .name = "own", .prepare = columns_prepare, .run = stats_run};
 CPU_KERNEL_BOTH(bn_finalise, finalise_run);
 const struct kernel cpu_kernel_bn_apply = {
-    .name = "own", .accepts = apply_accepts, .prepare = cpu_wide_or_narrow, .run = apply_run};
-COLUMNS_KERNEL(bn_grad_reduce, grad_reduce_run);
-CPU_KERNEL_BOTH(bn_grad_apply, grad_apply_run);
+    .name = "own", .accepts = fused_accepts, .prepare = cpu_wide_or_narrow, .run = apply_run};
+const struct kernel cpu_kernel_bn_grad_reduce = {
+    .name = "own", .accepts = fused_accepts, .prepare = columns_prepare, .run = grad_reduce_run};
+const struct kernel cpu_kernel_bn_grad_apply = {
+    .name = "own", .accepts = fused_accepts, .prepare = cpu_wide_or_narrow, .run = grad_apply_run};
 const struct kernel cpu_kernel_sum_rows = {
     .name = "own", .prepare = sum_rows_prepare, .run = sum_rows_run};

@@ -61,10 +61,24 @@ static int apply_run(struct device *d, const struct step *s)
     return 0;
 }
 
-static int apply_accepts(const struct node *n)
+static int fused_accepts(const struct node *n)
 {
     (void)n;
     return 0;
+}
+
+/* Element i of dy as the parts of the gradient count it: with relu, only where y was positive. */
+static double counted(const struct step *s, const float *dy, const float *x, int64_t i)
+{
+    const int reduces = s->node->op == &op_bn_grad_reduce;
+    const float *const mean = s->in[2], *const invstd = s->in[3], *const gamma = s->in[4];
+    const float *const beta = s->node->attr.norm.relu ? s->in[reduces ? 5 : 7] : NULL;
+    const int64_t c = i % last_dim(s->node->in[0]);
+
+    if (!beta)
+        return dy[i];
+    return (float)((double)gamma[c] * ((double)x[i] - mean[c]) * invstd[c] + beta[c]) > 0 ? dy[i]
+                                                                                          : 0;
 }
 
 static int grad_reduce_run(struct device *d, const struct step *s)
@@ -78,8 +92,9 @@ static int grad_reduce_run(struct device *d, const struct step *s)
     for (int64_t c = 0; c < c_n; c++) {
         double scale = 0, shift = 0;
         for (int64_t m = 0; m < m_n; m++) {
-            scale += (double)dy[m * c_n + c] * ((double)x[m * c_n + c] - mean[c]) * invstd[c];
-            shift += dy[m * c_n + c];
+            const double dy_m = counted(s, dy, x, m * c_n + c);
+            scale += dy_m * ((double)x[m * c_n + c] - mean[c]) * invstd[c];
+            shift += dy_m;
         }
         dgamma[c] = (float)scale;
         dbeta[c] = (float)shift;
@@ -101,13 +116,13 @@ static int grad_apply_run(struct device *d, const struct step *s)
         const int64_t c = i % c_n;
         const double xhat = ((double)x[i] - mean[c]) * invstd[c];
         dx[i] = (float)((double)gamma[c] * invstd[c] *
-                        (dy[i] - share * dbeta[c] - xhat * share * dgamma[c]));
+                        (counted(s, dy, x, i) - share * dbeta[c] - xhat * share * dgamma[c]));
     }
     return 0;
 }
 
 REF_KERNEL(bn_stats, stats_run);
 REF_KERNEL(bn_finalise, finalise_run);
-REF_KERNEL_WITH(bn_apply, apply_accepts, NULL, apply_run);
-REF_KERNEL(bn_grad_reduce, grad_reduce_run);
-REF_KERNEL(bn_grad_apply, grad_apply_run);
+REF_KERNEL_WITH(bn_apply, fused_accepts, NULL, apply_run);
+REF_KERNEL_WITH(bn_grad_reduce, fused_accepts, NULL, grad_reduce_run);
+REF_KERNEL_WITH(bn_grad_apply, fused_accepts, NULL, grad_apply_run);
