@@ -340,6 +340,7 @@ static int run_task(struct run *r)
     int rc;
 
     TRY(check_options(&r->own));
+    r->setup.settings.only_evaluate = r->own.only == ONLY_EVALUATE;
     TRY(train_settings_check(&r->setup.settings.train));
     TRY(r->setup.workload->open(&r->setup.settings, 1, &r->task));
     r->dir = r->own.out ? xstrdup(r->own.out) : default_folder(r->setup.workload->name);

@@ -403,7 +403,8 @@ static int check_pipelines(const struct train_run *run)
 {
     const struct train_settings *const s = run->settings;
 
-    TRY(run->task->open(run->task->context, PIPELINE_TRAIN, (int)s->batch_size, 0, 0, NULL));
+    if (!run->only_evaluate)
+        TRY(run->task->open(run->task->context, PIPELINE_TRAIN, (int)s->batch_size, 0, 0, NULL));
     return run->task->open(run->task->context, PIPELINE_EVAL, (int)(s->batch_size / s->accumulate),
                            0, 0, NULL);
 }

@@ -21,7 +21,8 @@ int weights_open(struct weights *w, const char *path);
 void weights_close(struct weights *w); /* harmless when nothing is open */
 /* Finds out whose names the file has and checks it against the model's weights, F32 and in our
  * order of dimensions. Under our own names all must be there with their shape. Under map's the file
- * must also hold nothing else. Types may be F16, BF16, F32, F64. Reads no data. */
+ * must also hold nothing else but their counts, which may be absent. Types may be F16, BF16, F32,
+ * F64. Reads no data. */
 int weights_match(struct weights *w, const struct name_map *map,
                   const struct safetensors_tensor *wanted, size_t n);
 /* One of the weights matched, as float32 in our order; E_DATA when an element is not finite. */

@@ -429,9 +429,10 @@ static int open_sources(struct resnet50_run *r, struct task *t)
             E_USAGE,
             "no data: give --data-dir DIR with train.rec and val.rec or folders train and val "
             "(stave prepare resnet50 --sample --to DIR makes a small set), or --synthetic");
-    TRY(source_open_split(d->data_dir, "train", &r->train));
+    if (!r->s->only_evaluate)
+        TRY(source_open_split(d->data_dir, "train", &r->train));
     TRY(source_open_split(d->data_dir, "val", &r->val));
-    t->n_train = r->train->n_samples;
+    t->n_train = r->train ? r->train->n_samples : 0;
     t->n_eval = r->val->n_samples;
     return 0;
 }

@@ -21,9 +21,10 @@ struct workload_settings {
     struct train_settings train;
     struct data_settings data;
     void *own;
-    /* What no option of these tables says but the rules ask. */
-    int computes;     /* the device's results mean something */
-    int from_weights; /* training starts from weights somebody gives, not from random ones */
+    /* What no option of these tables says but the rules and open ask. */
+    int computes;      /* the device's results mean something */
+    int from_weights;  /* training starts from weights somebody gives, not from random ones */
+    int only_evaluate; /* open does without the training data */
 };
 
 /* What the closed division says of one option. */

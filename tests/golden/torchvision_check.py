@@ -9,8 +9,8 @@ test images. Exit 1 when the two disagree.
 there   `stave export RUN`; torchvision.models.resnet50 takes the file with strict=True and classifies the test
         images, read from DATA/val.rec, decoded by PIL, resized by the rule below with the sizes, mean and
         deviation in the file's metadata. Stave classifies them with `run --only evaluate --init RUN`.
-back    torchvision's own seeded start weights and a few steps of SGD in torch, so that batch-norm statistics
-        are no longer 0 and 1; saved under torchvision's names; Stave evaluates that file.
+back    torchvision's own seeded start weights, 30 steps of SGD in torch, as many passes without updates so that
+        the running statistics are those of these weights; saved under torchvision's names; Stave evaluates that file.
 
 Equal means: as many correct, or no more apart than there are images whose two best logits are within 1e-3 of
 each other, which are named; and a mean loss, which every logit enters, within 1e-4 of it.
@@ -152,16 +152,19 @@ def compare(what, torch_says, stave_says):
     return same
 
 
-def trained_by_torch(data, meta, steps=12, batch=64):
+def trained_by_torch(data, meta, steps=30, batch=64):
     torch.manual_seed(1)
     model = torchvision.models.resnet50(num_classes=int(meta["classes"]))
     labels, pixels = images(os.path.join(data, "train.rec"), meta, steps * batch)
-    optimiser = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     model.train()
     for y, p in zip(labels.split(batch), pixels.split(batch)):
         optimiser.zero_grad()
         torch.nn.functional.cross_entropy(model(normalised(p, meta)), y).backward()
         optimiser.step()
+    with torch.no_grad():
+        for p in pixels.split(batch):
+            model(normalised(p, meta))
     return model
 
 
