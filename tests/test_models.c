@@ -99,7 +99,7 @@ static void names_are_torchvisions(void **state)
         const char *const ours = r.store.weights[i]->name;
         char theirs[64];
         int found = 0;
-        assert_true(workload_find("resnet50")->foreign_name(ours, theirs, sizeof(theirs)));
+        assert_true(workload_find("resnet50")->names->theirs(ours, theirs, sizeof(theirs)));
         for (int k = 0; k < all->n && !found; k++)
             if (strcmp(all->text[k], theirs) == 0) {
                 all->text[k][0] = '\0'; /* each once */
@@ -108,7 +108,8 @@ static void names_are_torchvisions(void **state)
         if (!found)
             fail_msg("%s becomes %s, which torchvision does not have", ours, theirs);
     }
-    assert_false(workload_find("resnet50")->foreign_name("layer1.0.conv1.weight", (char[8]){0}, 8));
+    assert_false(
+        workload_find("resnet50")->names->theirs("layer1.0.conv1.weight", (char[8]){0}, 8));
     rig_end(&r);
     free(all);
 }

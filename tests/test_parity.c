@@ -67,7 +67,7 @@ static int unload(void **state)
 
 static const char *torch_name(const char *name, char out[128])
 {
-    assert_true(workload_find("resnet50")->foreign_name(name, out, 128));
+    assert_true(workload_find("resnet50")->names->theirs(name, out, 128));
     return out;
 }
 

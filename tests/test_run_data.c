@@ -110,7 +110,7 @@ static double quality_in_batches(const char *dir, const char *run, long long bat
     assert_int_equal(w->open(&s, 5, &task), 0);
     assert_int_equal(session_open(&session, &task, &s.train, &engine), 0);
     assert_int_equal(checkpoint_open(&c, folder), 0);
-    assert_int_equal(session_load(&session, &c, 1), 0);
+    assert_int_equal(session_load(&session, &c), 0);
     assert_int_equal(task.open(task.context, PIPELINE_EVAL, (int)batch, 0, 0, &p), 0);
     m = metric_new(task.metric);
     while (pipeline_next(p, &b) == 0 && b) {

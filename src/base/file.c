@@ -181,6 +181,13 @@ int file_exists(const char *path)
     return stat(path, &st) == 0;
 }
 
+int file_is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 char *file_join(const char *dir, const char *name)
 {
     const size_t n = strlen(dir);

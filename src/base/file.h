@@ -25,6 +25,7 @@ void file_writer_abort(struct file_writer *w); /* harmless after commit */
 
 int file_mkdirs(const char *path); /* like mkdir -p */
 int file_exists(const char *path);
+int file_is_folder(const char *path);
 int file_pread(int fd, void *dst, size_t n, uint64_t offset,
                const char *path); /* all n bytes or an error */
 int file_write_all(int fd, const void *bytes, size_t n, const char *path);

@@ -1,9 +1,11 @@
 /* `stave run`: trains a workload to its target. */
+#include <libgen.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -14,9 +16,12 @@
 #include "train/loop.h"
 #include "train/stop.h"
 
+enum only { ONLY_ALL, ONLY_EVALUATE };
+static const char *const only_names[] = {"all", "evaluate", NULL};
+
 struct run_settings {
-    char *out, *init;
-    int resume, dry_run, json;
+    char *out, *init, *export;
+    int resume, only, dry_run, json;
 };
 
 /* clang-format off */
@@ -25,7 +30,12 @@ struct run_settings {
 static const struct opt_row rows[] = {
     ROW("out", OPT_STRING, out, .arg = "DIR", .help = "The run folder; runs/WORKLOAD-DATE by default"),
     ROW("resume", OPT_BOOL, resume, .dflt = "no", .help = "Go on from the newest checkpoint in the run folder"),
-    ROW("init", OPT_STRING, init, .arg = "FILE", .help = "Start from the weights of this checkpoint"),
+    ROW("init", OPT_STRING, init, .arg = "FILE",
+        .help = "Start from these weights: a checkpoint, a run folder, or a safetensors file with the names of torchvision"),
+    ROW("export", OPT_STRING, export, .arg = "FILE",
+        .help = "Write the final weights to this safetensors file too, under the names of torchvision"),
+    ROW("only", OPT_CHOICE, only, .dflt = "all", .choices = only_names, .arg = "STAGE",
+        .help = "Make one stage of the run: evaluate measures the weights of --init and trains nothing"),
     ROW("dry-run", OPT_BOOL, dry_run, .dflt = "no", .help = "Print the settings and what the run needs, and stop"),
     ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print the result as one JSON document"),
 };
@@ -141,6 +151,23 @@ static int print_needs(struct run *r, const struct train_needs *n)
     return EXIT_REACHED;
 }
 
+static void print_evaluation(const struct run *r)
+{
+    const struct train_result *const t = &r->result;
+
+    printf("%s: %s %.4f", r->task.name, r->task.metric->title, t->quality);
+    if (r->setup.settings.train.target > 0)
+        printf(" (target %.4f)", r->setup.settings.train.target);
+    for (size_t i = 1; i < t->n_values; i++)
+        printf("%s %s %.10g", i > 1 ? "," : ";", t->values[i].name, t->values[i].value);
+    if (!isnan(t->eval_loss))
+        printf("; loss %.4f", t->eval_loss);
+    printf("; %.1f %s/s", (double)r->task.n_eval / (double)t->last_eval_ns * 1e9, r->task.unit);
+    if (t->bad_samples)
+        printf("; %llu bad samples", (unsigned long long)t->bad_samples);
+    printf("\nevaluated the weights of %s; run folder: %s\n", r->own.init, r->dir);
+}
+
 static void print_result(const struct run *r)
 {
     const struct train_result *const t = &r->result;
@@ -150,6 +177,10 @@ static void print_result(const struct run *r)
         run_folder_result_json(&r->setup, &r->task, t, &json);
         fputs(json.s, stdout);
         str_release(&json);
+        return;
+    }
+    if (r->own.only == ONLY_EVALUATE && t->n_values) {
+        print_evaluation(r);
         return;
     }
     printf("%s: %s after %lld epochs, %lld steps, %.1f s", r->task.name,
@@ -180,6 +211,27 @@ static int exit_code(const struct train_result *t)
                                                                        : EXIT_NOT_REACHED;
 }
 
+/* The newest checkpoint has the final weights, unless it could not be written or they are not
+ * finite. Returns the run's exit code, or that of a failure to write in place of less. */
+static int write_export(const struct run *r, int code)
+{
+    struct checkpoint c;
+    int rc;
+
+    if (!r->own.export || r->result.status == TRAIN_FAILED || r->result.checkpoint_failed)
+        return code;
+    rc = checkpoint_open(&c, r->dir);
+    if (rc == 0) {
+        rc = weights_export(&c, r->setup.workload->names, r->own.export);
+        checkpoint_close(&c);
+    }
+    if (rc == 0)
+        return code;
+    fprintf(stderr, "stave: the weights are not exported: %s; stave export %s --to FILE does it\n",
+            err_reason(), r->dir);
+    return code > EXIT_WORLD ? code : EXIT_WORLD;
+}
+
 static int finish(struct run *r, int rc)
 {
     int closed;
@@ -196,7 +248,8 @@ static int finish(struct run *r, int rc)
         rc = rc == 0 ? EXIT_WORLD : rc;
     }
     print_result(r);
-    return rc < 0 ? command_exit_code(rc) : rc > 0 ? rc : exit_code(&r->result);
+    rc = rc < 0 ? command_exit_code(rc) : rc > 0 ? rc : exit_code(&r->result);
+    return write_export(r, rc);
 }
 
 /* So that a run that is killed leaves what it had reached. */
@@ -229,6 +282,8 @@ static int train(struct run *r)
                             .engine = &r->engine,
                             .trace = &r->trace,
                             .init = r->own.init,
+                            .names = r->setup.workload->names,
+                            .only_evaluate = r->own.only == ONLY_EVALUATE,
                             .resume = r->own.resume,
                             .progress = write_progress,
                             .progress_context = r};
@@ -254,13 +309,38 @@ static int check_device(const struct run *r)
                r->engine.backend->name);
 }
 
+/* Known before the training rather than after it. */
+static int check_folder_of(const char *path)
+{
+    char *const copy = xstrdup(path);
+    const char *const folder = dirname(copy);
+    const int ok = access(folder, W_OK) == 0 && !file_is_folder(path);
+
+    if (!ok)
+        err(E_USAGE, "--export %s: no file can be made there", path);
+    free(copy);
+    return ok ? 0 : E_USAGE;
+}
+
+static int check_options(const struct run_settings *own)
+{
+    if (own->resume && own->init)
+        return err(E_USAGE, "--resume goes on with the weights of the run folder and --init brings "
+                            "others; give one of them");
+    if (own->only == ONLY_EVALUATE && !own->init)
+        return err(E_USAGE, "--only evaluate measures given weights; give --init FILE");
+    if (own->only == ONLY_EVALUATE && own->export)
+        return err(E_USAGE, "--only evaluate trains nothing to export; stave export FILE --to FILE "
+                            "gives weights other names");
+    return own->export ? check_folder_of(own->export) : 0;
+}
+
 static int run_task(struct run *r)
 {
     int rc;
 
-    if (r->own.resume && r->own.init)
-        return err(E_USAGE, "--resume goes on with the weights of the run folder and --init brings "
-                            "others; give one of them");
+    TRY(check_options(&r->own));
+    r->setup.settings.only_evaluate = r->own.only == ONLY_EVALUATE;
     TRY(train_settings_check(&r->setup.settings.train));
     TRY(r->setup.workload->open(&r->setup.settings, 1, &r->task));
     r->dir = r->own.out ? xstrdup(r->own.out) : default_folder(r->setup.workload->name);
@@ -301,7 +381,8 @@ const struct command command_run = {
     .about =
         "Writes a run folder: run.json (versions, machine, settings, seed), mlperf.log, "
         "events.jsonl, stages.csv, "
-        "result.json and checkpoints. result.json and stages.csv are also written after each "
+        "result.json and checkpoints (--only evaluate: no checkpoints). result.json and stages.csv "
+        "are also written after each "
         "evaluation and checkpoint. A resumed run starts a new mlperf.log and keeps the earlier "
         "one as mlperf.1.log, mlperf.2.log and so on; its log covers the last start only, so it "
         "is no timed result. The first Ctrl-C saves a checkpoint and stops; the "

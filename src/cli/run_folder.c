@@ -105,6 +105,18 @@ static void add_real(struct str *out, const char *name, double v)
     str_add_real(out, v);
 }
 
+/* The metric's other values: for top-1 the images that were right, and all of them. */
+static void add_evaluation(struct str *out, const struct task *task, const struct train_result *r)
+{
+    add_real(out, "eval_loss", r->eval_loss);
+    for (size_t i = 1; i < r->n_values; i++) {
+        str_printf(out, ",\n  \"eval_%s\": ", r->values[i].name);
+        str_add_real(out, r->values[i].value);
+    }
+    if (r->last_eval_ns > 0)
+        add_real(out, "eval_samples_per_s", (double)task->n_eval / (double)r->last_eval_ns * 1e9);
+}
+
 void run_folder_result_json(const struct setup *s, const struct task *task,
                             const struct train_result *r, struct str *out)
 {
@@ -133,6 +145,7 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     add_real(out, "last_loss", r->last_loss);
     if (r->skipped_steps > 0)
         str_printf(out, ",\n  \"skipped_steps\": %lld", r->skipped_steps);
+    add_evaluation(out, task, r);
     str_printf(out, ",\n  \"bad_samples\": %llu\n}\n", (unsigned long long)r->bad_samples);
 }
 

@@ -94,7 +94,7 @@ int checkpoint_save(const char *dir, struct safetensors_tensor *tensors, size_t 
 }
 
 /* Tensors tile the data, so the data is one range of the file. */
-static int check_data(const struct safetensors *f)
+int checkpoint_check_data(const struct safetensors *f)
 {
     const char *wanted = safetensors_meta(f, "data_crc32");
     unsigned char *piece = xmalloc(CHECK_PIECE_BYTES);
@@ -152,7 +152,7 @@ static int parse_info(struct checkpoint *c)
         return err(E_DATA, "%s: its metadata has no options_digest", c->file->path);
     c->info.extra = c->file->meta;
     c->info.n_extra = c->file->n_meta;
-    return check_data(c->file);
+    return checkpoint_check_data(c->file);
 }
 
 int checkpoint_open_file(struct checkpoint *c, const char *path)

@@ -39,6 +39,8 @@ int checkpoint_open(struct checkpoint *c, const char *dir);
 /* Opens one file; the same checks. */
 int checkpoint_open_file(struct checkpoint *c, const char *path);
 void checkpoint_close(struct checkpoint *c);
+/* E_DATA unless all data is as the checksum in the metadata says. */
+int checkpoint_check_data(const struct safetensors *f);
 /* E_DATA unless the file has a tensor of wanted's name, dtype and shape. Reads no data. */
 int checkpoint_check(const struct checkpoint *c, const struct safetensors_tensor *wanted);
 /* Copies the tensor called wanted->name into dst, after checkpoint_check. */

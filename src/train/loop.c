@@ -112,6 +112,9 @@ static int evaluate(struct loop *l, long long epoch)
     pipeline_close(p);
     TRY(rc);
     note_quality(l, epoch, metric_value(l->metric));
+    l->result->n_values = metric_values(l->metric, l->result->values);
+    l->result->eval_loss = loss.weight > 0 ? loss.loss / loss.weight : NAN;
+    l->result->last_eval_ns = clock_ns() - start;
     TRACE_POINT(
         t, eval_accuracy, trace_real(l->result->quality), {"epoch_num", trace_int(epoch)},
         {"samples_count", trace_int((long long)task->n_eval)},
@@ -137,7 +140,7 @@ static int evaluate_epoch(struct loop *l, long long epoch, int *done)
 
 enum save_when { SAVE_ON_THE_WAY, SAVE_LAST };
 
-enum { N_SCALE_META = 2 };
+enum { N_SCALE_META = 2, MAX_META = 16 };
 static const char scale_key[] = "loss_scale", scale_steps_key[] = "loss_scale_good_steps";
 
 /* The state of a scaled loss as metadata; returns how many entries. */
@@ -153,20 +156,33 @@ static size_t scale_meta(const struct loss_scale *s, struct safetensors_meta met
     return N_SCALE_META;
 }
 
+/* The same and the task's facts. */
+static size_t extra_meta(const struct loop *l, struct safetensors_meta meta[MAX_META],
+                         char text[N_SCALE_META][32])
+{
+    const struct task *const task = l->run->task;
+    size_t n = scale_meta(&l->session.loss_scale, meta, text);
+
+    ASSERT(n + task->n_facts <= MAX_META);
+    for (size_t i = 0; i < task->n_facts; i++)
+        meta[n++] = task->facts[i];
+    return n;
+}
+
 /* A checkpoint that can not be written does not end the training, but the run ends with it. */
 static int save(struct loop *l, enum save_when when)
 {
     const int64_t start = clock_ns();
     const struct train_run *const run = l->run;
-    struct safetensors_meta scale[N_SCALE_META];
+    struct safetensors_meta meta[MAX_META];
     char text[N_SCALE_META][32];
     const struct checkpoint_info info = {
         .step = l->step,
         .epoch = l->step / l->steps_per_epoch,
         .seed = run->seed,
         .options_digest = l->digest,
-        .extra = scale,
-        .n_extra = scale_meta(&l->session.loss_scale, scale, text),
+        .extra = meta,
+        .n_extra = extra_meta(l, meta, text),
     };
     int rc;
 
@@ -297,6 +313,14 @@ static enum train_status status_of(const struct loop *l)
                                                                                : TRAIN_NOT_REACHED;
 }
 
+static int evaluate_only(struct loop *l)
+{
+    tell_progress(l);
+    TRY(evaluate(l, 0));
+    l->result->status = status_of(l);
+    return 0;
+}
+
 static int train_all(struct loop *l)
 {
     const struct task *const task = l->run->task;
@@ -305,6 +329,8 @@ static int train_all(struct loop *l)
 
     TRACE_POINT(t, train_samples, trace_int((long long)task->n_train));
     TRACE_POINT(t, eval_samples, trace_int((long long)task->n_eval));
+    if (l->run->only_evaluate)
+        return evaluate_only(l);
     TRY(task->open(task->context, PIPELINE_TRAIN, (int)l->run->settings->batch_size,
                    (uint64_t)(l->step / l->steps_per_epoch),
                    (uint64_t)(l->step % l->steps_per_epoch), &l->pipeline));
@@ -365,8 +391,10 @@ static int try_session(struct train_run *run)
         .checkpoint =
             s.store.block_bytes[weight_block(T_PARAM)] + s.store.block_bytes[weight_block(T_STATE)],
     };
-    if (run->resume || run->init)
-        rc = session_check(&s, &run->from, !run->resume);
+    if (run->resume)
+        rc = session_check(&s, &run->from);
+    else if (run->init)
+        rc = session_match(&s, &run->given, run->names);
     session_close(&s);
     return rc;
 }
@@ -375,7 +403,8 @@ static int check_pipelines(const struct train_run *run)
 {
     const struct train_settings *const s = run->settings;
 
-    TRY(run->task->open(run->task->context, PIPELINE_TRAIN, (int)s->batch_size, 0, 0, NULL));
+    if (!run->only_evaluate)
+        TRY(run->task->open(run->task->context, PIPELINE_TRAIN, (int)s->batch_size, 0, 0, NULL));
     return run->task->open(run->task->context, PIPELINE_EVAL, (int)(s->batch_size / s->accumulate),
                            0, 0, NULL);
 }
@@ -390,7 +419,7 @@ int train_open(struct train_run *run)
     if (run->resume)
         TRY(checkpoint_open(&run->from, run->dir));
     else if (run->init)
-        TRY(checkpoint_open_file(&run->from, run->init));
+        TRY(weights_open(&run->given, run->init));
     if (run->resume)
         rc = check_resumed(run);
     if (rc == 0)
@@ -405,6 +434,7 @@ int train_open(struct train_run *run)
 void train_close(struct train_run *run)
 {
     checkpoint_close(&run->from);
+    weights_close(&run->given);
 }
 
 /* A checkpoint of a scaled run goes on with its scale. */
@@ -428,14 +458,14 @@ static int load(struct loop *l)
     const struct train_run *const run = l->run;
 
     TRY(session_initialise(&l->session, run->seed));
-    if (!run->resume && !run->init)
+    if (run->init)
+        return session_import(&l->session, &run->given);
+    if (!run->resume)
         return 0;
-    TRY(session_load(&l->session, &run->from, !run->resume));
-    if (run->resume) {
-        TRY(load_scale(&run->from, &l->session.loss_scale));
-        l->step = l->saved_step = run->from.info.step;
-        TRACE_POINT(run->trace, checkpoint_loaded, trace_int(l->step));
-    }
+    TRY(session_load(&l->session, &run->from));
+    TRY(load_scale(&run->from, &l->session.loss_scale));
+    l->step = l->saved_step = run->from.info.step;
+    TRACE_POINT(run->trace, checkpoint_loaded, trace_int(l->step));
     return 0;
 }
 
@@ -500,7 +530,7 @@ int train_run(const struct train_run *run, struct train_result *result)
     int rc;
 
     *result = (struct train_result){
-        .quality = NAN, .best = NAN, .last_loss = NAN, .resumed = run->resume};
+        .quality = NAN, .best = NAN, .last_loss = NAN, .eval_loss = NAN, .resumed = run->resume};
     TRACE_POINT(t, cache_clear, trace_bool(0));
     TRACE_START(t, init_start, trace_none());
     run->task->log(run->task->context, t);

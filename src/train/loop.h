@@ -29,15 +29,18 @@ struct train_run {
     const struct train_settings *settings;
     const struct engine *engine;
     struct trace *trace;
-    const char *dir;  /* the run folder */
-    const char *init; /* a checkpoint to take weights from, or NULL */
-    int resume;       /* go on from the newest checkpoint in dir */
+    const char *dir;              /* the run folder */
+    const char *init;             /* a file or run folder to take weights from, or NULL */
+    const struct name_map *names; /* whose names that file may have besides ours; may be NULL */
+    int only_evaluate;            /* one evaluation, no training, no checkpoint; wants init */
+    int resume;                   /* go on from the newest checkpoint in dir */
     uint64_t seed;
     /* Called at the start and after each evaluation and checkpoint with the result so far; may be
      * NULL. */
     void (*progress)(void *context, const struct train_result *so_far);
     void *progress_context;
-    struct checkpoint from;   /* of init or resume; train_open's */
+    struct checkpoint from;   /* of resume; train_open's */
+    struct weights given;     /* of init; train_open's */
     struct train_needs needs; /* set by train_open */
 };
 
@@ -55,6 +58,11 @@ struct train_result {
     uint64_t bad_samples;
     long long skipped_steps; /* whose gradients overflowed at their loss scale */
     double last_loss;
+    /* Of the last evaluation: the metric's values, loss and time. */
+    struct metric_value values[METRIC_MAX_VALUES];
+    size_t n_values;
+    double eval_loss; /* NAN when there was none */
+    int64_t last_eval_ns;
     struct pipeline_counters counters; /* of the training pipeline */
 };
 

@@ -276,23 +276,17 @@ static int is_moment(const struct store *s, const struct weight *w)
     return store_find(s, owner) != NULL;
 }
 
-/* Whether loading sets this weight. */
-static int is_loaded(const struct session *s, const struct weight *w, int params_only)
-{
-    return w->kind != T_CARRY && !(params_only && is_moment(&s->store, w));
-}
-
-int session_check(const struct session *s, const struct checkpoint *c, int params_only)
+int session_check(const struct session *s, const struct checkpoint *c)
 {
     for (int i = 0; i < s->store.n; i++) {
         const struct safetensors_tensor want = view(s->store.weights[i]);
-        if (is_loaded(s, s->store.weights[i], params_only))
+        if (s->store.weights[i]->kind != T_CARRY)
             TRY(checkpoint_check(c, &want));
     }
     return 0;
 }
 
-int session_load(struct session *s, const struct checkpoint *c, int params_only)
+int session_load(struct session *s, const struct checkpoint *c)
 {
     for (int i = 0; i < s->store.n; i++) {
         const struct weight *const w = s->store.weights[i];
@@ -300,10 +294,50 @@ int session_load(struct session *s, const struct checkpoint *c, int params_only)
         void *host;
         int rc;
 
-        if (!is_loaded(s, w, params_only))
+        if (w->kind == T_CARRY)
             continue;
         host = xmalloc(want.bytes);
         rc = checkpoint_read(c, &want, host);
+        if (rc == 0)
+            rc = bank_write(&s->bank, 0, w, host);
+        free(host);
+        TRY(rc);
+    }
+    return 0;
+}
+
+/* What somebody's weights bring: all but carry and the optimiser's. */
+static int is_given(const struct session *s, const struct weight *w)
+{
+    return w->kind != T_CARRY && !is_moment(&s->store, w);
+}
+
+int session_match(const struct session *s, struct weights *given, const struct name_map *map)
+{
+    struct safetensors_tensor *const wanted = xcalloc((size_t)s->store.n, sizeof(*wanted));
+    size_t n = 0;
+    int rc;
+
+    for (int i = 0; i < s->store.n; i++)
+        if (is_given(s, s->store.weights[i]))
+            wanted[n++] = view(s->store.weights[i]);
+    rc = weights_match(given, map, wanted, n);
+    free(wanted);
+    return rc;
+}
+
+int session_import(struct session *s, const struct weights *given)
+{
+    for (int i = 0; i < s->store.n; i++) {
+        const struct weight *const w = s->store.weights[i];
+        const struct safetensors_tensor wanted = view(w);
+        float *host;
+        int rc;
+
+        if (!is_given(s, w))
+            continue;
+        host = xmalloc(wanted.bytes);
+        rc = weights_read(given, &wanted, host);
         if (rc == 0)
             rc = bank_write(&s->bank, 0, w, host);
         free(host);

@@ -9,6 +9,7 @@
 #include "train/checkpoint.h"
 #include "train/settings.h"
 #include "train/task.h"
+#include "train/weights.h"
 
 struct session {
     const struct task *task;
@@ -49,9 +50,13 @@ int session_evaluate(struct session *s, const struct batch *b, struct metric *m,
  * them is not finite. */
 int session_save(struct session *s, const char *dir, struct checkpoint_info info);
 /* Reads every weight from an open checkpoint; one that is missing or differs in shape is an error.
- * params_only: leave the state of the optimiser as it is (starting from somebody's weights). */
-int session_load(struct session *s, const struct checkpoint *c, int params_only);
+ */
+int session_load(struct session *s, const struct checkpoint *c);
 /* What session_load would refuse, without reading or changing any weight. */
-int session_check(const struct session *s, const struct checkpoint *c, int params_only);
+int session_check(const struct session *s, const struct checkpoint *c);
+/* Somebody's weights: session_match checks them against the model and reads no data, session_import
+ * then takes them. The state of the optimiser stays as it is. */
+int session_match(const struct session *s, struct weights *given, const struct name_map *map);
+int session_import(struct session *s, const struct weights *given);
 
 #endif

@@ -8,6 +8,7 @@
 #include "eval/metric.h"
 #include "ops/ops.h"
 #include "trace/trace.h"
+#include "train/safetensors.h"
 
 struct task {
     const char *name; /* "resnet50" */
@@ -26,6 +27,10 @@ struct task {
     /* Emits what the rules ask to know: submission_*, batch, hyper-parameters. */
     void (*log)(const void *context, struct trace *t);
     uint64_t n_train, n_eval;
+    /* What somebody must know to use the weights, and whose they are ("workload"): goes into the
+     * metadata of checkpoints and from there into exported files. */
+    const struct safetensors_meta *facts;
+    size_t n_facts;
 };
 
 #endif

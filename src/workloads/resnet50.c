@@ -73,6 +73,8 @@ static const struct preset presets[] = {
 };
 /* clang-format on */
 
+enum { MAX_FACTS = 8 };
+
 /* The task's context. */
 struct resnet50_run {
     const struct workload_settings *s;
@@ -81,6 +83,8 @@ struct resnet50_run {
     uint64_t seed;
     struct source *train, *val;
     struct image_norm norm;
+    struct safetensors_meta facts[MAX_FACTS];
+    char numbers[MAX_FACTS][24]; /* values among them */
 };
 
 static int read_triple(const char *name, const char *text, float out[3])
@@ -382,6 +386,36 @@ static void close_run(struct task *t)
     t->context = NULL;
 }
 
+static void fact(struct resnet50_run *r, struct task *t, const char *key, const char *value)
+{
+    ASSERT(t->n_facts < MAX_FACTS);
+    r->facts[t->n_facts++] = (struct safetensors_meta){key, value};
+}
+
+static void fact_number(struct resnet50_run *r, struct task *t, const char *key, long long value)
+{
+    char *const text = r->numbers[t->n_facts];
+
+    snprintf(text, sizeof(r->numbers[0]), "%lld", value);
+    fact(r, t, key, text);
+}
+
+static void add_facts(struct resnet50_run *r, struct task *t)
+{
+    t->facts = r->facts;
+    fact(r, t, "workload", t->name);
+    fact_number(r, t, "accumulate", r->s->train.accumulate);
+    fact_number(r, t, "classes", r->own->classes);
+    fact_number(r, t, "image_size", r->own->image_size);
+    fact_number(r, t, "eval_resize", r->own->eval_resize);
+    fact(r, t, "pixel_mean", r->own->pixel_mean);
+    fact(r, t, "pixel_std", r->own->pixel_std);
+    fact(
+        r, t, "preprocess",
+        "RGB; shorter side to eval_resize, bilinear with antialiasing; centre image_size; (pixel - "
+        "pixel_mean) / pixel_std, pixels 0 to 255");
+}
+
 static int open_sources(struct resnet50_run *r, struct task *t)
 {
     const struct data_settings *const d = &r->s->data;
@@ -395,9 +429,10 @@ static int open_sources(struct resnet50_run *r, struct task *t)
             E_USAGE,
             "no data: give --data-dir DIR with train.rec and val.rec or folders train and val "
             "(stave prepare resnet50 --sample --to DIR makes a small set), or --synthetic");
-    TRY(source_open_split(d->data_dir, "train", &r->train));
+    if (!r->s->only_evaluate)
+        TRY(source_open_split(d->data_dir, "train", &r->train));
     TRY(source_open_split(d->data_dir, "val", &r->val));
-    t->n_train = r->train->n_samples;
+    t->n_train = r->train ? r->train->n_samples : 0;
     t->n_eval = r->val->n_samples;
     return 0;
 }
@@ -416,6 +451,7 @@ static int open_run(const struct workload_settings *s, uint64_t seed, struct tas
                          .build = build,
                          .open = open_pipeline,
                          .log = log_settings};
+    add_facts(r, out);
     rc = read_norm(own, &r->norm);
     if (rc == 0 && own->eval_resize < own->image_size)
         rc = err(
@@ -472,7 +508,7 @@ static int prepare(const struct workload_prepare *p, struct prepare_result *out)
 
 /* torchvision's resnet50: "layer1.0.conv1.bn.weight" is layer1.0.bn1.weight there, downsample is a
  * pair of modules. */
-static int foreign_name(const char *name, char *out, size_t n)
+static int torchvision_name(const char *name, char *out, size_t n)
 {
     static const char *const parts[][2] = {{"downsample.bn.", "downsample.1."},
                                            {"conv1.bn.", "bn1."},
@@ -489,6 +525,14 @@ static int foreign_name(const char *name, char *out, size_t n)
     return snprintf(out, n, "%s", name) < (int)n;
 }
 
+static const struct name_map torchvision = {
+    .naming = "torchvision",
+    .theirs = torchvision_name,
+    .order4 = {0, 3, 1, 2}, /* O,KH,KW,I here, O,I,KH,KW there; both keep fc.weight as O,I */
+    .counter = "num_batches_tracked",
+    .beside = "running_var",
+};
+
 const struct workload workload_resnet50 = {
     .name = "resnet50",
     .help = "Image classification, ResNet-50 v1.5",
@@ -503,5 +547,5 @@ const struct workload workload_resnet50 = {
     .close = close_run,
     .rules = rules,
     .prepare = prepare,
-    .foreign_name = foreign_name,
+    .names = &torchvision,
 };

@@ -5,6 +5,7 @@
 
 #include "data/prepare.h"
 #include "data/settings.h"
+#include "train/name_map.h"
 #include "train/settings.h"
 #include "train/task.h"
 
@@ -20,9 +21,10 @@ struct workload_settings {
     struct train_settings train;
     struct data_settings data;
     void *own;
-    /* What no option of these tables says but the rules ask. */
-    int computes;     /* the device's results mean something */
-    int from_weights; /* training starts from weights somebody gives, not from random ones */
+    /* What no option of these tables says but the rules and open ask. */
+    int computes;      /* the device's results mean something */
+    int from_weights;  /* training starts from weights somebody gives, not from random ones */
+    int only_evaluate; /* open does without the training data */
 };
 
 /* What the closed division says of one option. */
@@ -56,9 +58,7 @@ struct workload {
      * number of samples. Returns the division, "closed" or "open". */
     const char *(*rules)(const struct workload_settings *s, const struct task *t, struct str *out);
     int (*prepare)(const struct workload_prepare *p, struct prepare_result *out);
-    /* The name of a weight in the model people already have, into out; 0 when it has no such
-     * weight. */
-    int (*foreign_name)(const char *name, char *out, size_t n);
+    const struct name_map *names; /* of the model people already have */
 };
 
 /* Appends a line for each option that is not as the closed division demands, and for one that the

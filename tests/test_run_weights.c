@@ -1,0 +1,173 @@
+/* Weights in and out of the program: an export has exactly the keys and shapes of torchvision's
+ * resnet50, comes back as the same bytes, evaluates the same. tests/golden/torchvision_check.py
+ * shows it in torchvision. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "run_fixture.h"
+#include "scratch.h"
+#include "train/weights.h"
+
+#define NULL_RUN "run resnet50 -p sample --device null --threads 1 --synthetic -b 8 --steps 1 "
+#define CPU_RUN "run resnet50 -p sample --device cpu --threads 1 -b 6 "
+
+static void says_and_free(char *text, const char *part)
+{
+    assert_says(text, part);
+    free(text);
+}
+
+static void assert_same_file(const char *a, const char *b)
+{
+    char *ta, *tb;
+    size_t na, nb;
+
+    assert_int_equal(file_read(a, (size_t)1 << 30, &ta, &na), 0);
+    assert_int_equal(file_read(b, (size_t)1 << 30, &tb, &nb), 0);
+    assert_int_equal(na, nb);
+    if (memcmp(ta, tb, na) != 0)
+        fail_msg("%s and %s differ", a, b);
+    free(ta);
+    free(tb);
+}
+
+/* "64,3,7,7", "-" for a scalar. */
+static void shape_words(const struct safetensors_tensor *t, char *out, size_t n)
+{
+    size_t at = 0;
+
+    snprintf(out, n, "-");
+    for (int d = 0; d < t->rank; d++)
+        at += (size_t)snprintf(out + at, n - at, d ? ",%zu" : "%zu", t->dims[d]);
+}
+
+/* Every line of the golden file is a tensor of f, and f has no other. */
+static void compare_keys(const struct safetensors *f)
+{
+    char *const text = read_text("tests/golden", "torchvision_keys.txt"), *save = NULL;
+    char name[128], dtype[8], shape[32], is[64];
+    size_t n = 0;
+
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        const struct safetensors_tensor *t;
+        if (line[0] == '#')
+            continue;
+        assert_int_equal(sscanf(line, "%127s %7s %31s", name, dtype, shape), 3);
+        t = safetensors_find(f, name);
+        if (!t)
+            fail_msg("%s is not exported", name);
+        shape_words(t, is, sizeof(is));
+        if (strcmp(is, shape) != 0 || strcmp(safetensors_dtype_name(t->dtype), dtype) != 0)
+            fail_msg("%s is %s %s", line, safetensors_dtype_name(t->dtype), is);
+        n++;
+    }
+    assert_int_equal(n, 320);
+    assert_int_equal(f->n_tensors, n);
+    free(text);
+}
+
+/* A run whose weights stay as its seed drew them; another that starts from them; both exports. */
+static void there_and_back(void **state)
+{
+    const char *const dir = *state;
+    char *const a = file_join(dir, "a.safetensors"), *const b = file_join(dir, "b.safetensors"),
+                *const c = file_join(dir, "c.safetensors");
+    struct safetensors *f;
+    int64_t batches;
+
+    free(program_run(dir, 0, NULL_RUN "--classes 1000 --seed 5 --out %s/a --export %s", dir, a));
+    assert_int_equal(safetensors_open(&f, a), 0);
+    compare_keys(f);
+    assert_int_equal(
+        safetensors_read(f, safetensors_find(f, "layer4.2.bn3.num_batches_tracked"), &batches), 0);
+    assert_int_equal(batches, 1);
+    assert_string_equal(safetensors_meta(f, "classes"), "1000");
+    assert_string_equal(safetensors_meta(f, "image_size"), "32");
+    assert_string_equal(safetensors_meta(f, "pixel_mean"), "73,73,73");
+    safetensors_close(f);
+    free(program_run(dir, 0, NULL_RUN "--classes 1000 --seed 6 --out %s/b --init %s --export %s",
+                     dir, a, b));
+    assert_same_file(a, b);
+    free(program_run(dir, 0, "export %s/b --to %s", dir, c));
+    assert_same_file(a, c);
+    says_and_free(program_run(dir, 3, NULL_RUN "--seed 6 --out %s/d --init %s", dir, a),
+                  "tensor fc.weight has shape [1000,2048] and the model wants [10,2048]");
+    free(a);
+    free(b);
+    free(c);
+}
+
+/* What was trained and evaluated evaluates the same from the exported file, to the last bit. */
+static void evaluates_the_same(void **state)
+{
+    const char *const dir = *state;
+    char *const only_val = file_join(dir, "only_val");
+    cJSON *trained, *given;
+
+    run_data(dir, "train", RUN_TRAIN, NULL);
+    run_data(dir, "val", RUN_VAL, NULL);
+    assert_int_equal(file_mkdirs(only_val), 0);
+    run_data(only_val, "val", RUN_VAL, NULL);
+    free(program_run(dir, 1,
+                     CPU_RUN "-d %s --seed 5 --epochs 1 --eval-every 1 --out %s/t --target 1 "
+                             "--export %s/w.safetensors",
+                     dir, dir, dir));
+    says_and_free(program_run(dir, 1,
+                              CPU_RUN "-d %s --seed 6 --only evaluate --target 1 --out %s/e --init "
+                                      "%s/w.safetensors",
+                              dir, dir, dir),
+                  "samples 10");
+    free(program_run(dir, 0, CPU_RUN "-d %s --only evaluate --target 0 --out %s/f --init %s/t",
+                     only_val, dir, dir));
+    trained = read_json(dir, "t/result.json");
+    for (int i = 0; i < 2; i++) {
+        given = read_json(dir, i ? "f/result.json" : "e/result.json");
+        assert_true(number_of(given, "eval_correct") == number_of(trained, "eval_correct"));
+        assert_true(number_of(given, "eval_loss") == number_of(trained, "eval_loss"));
+        cJSON_Delete(given);
+    }
+    assert_true(number_of(trained, "eval_samples") == RUN_VAL);
+    assert_true(number_of(trained, "eval_loss") > 0);
+    cJSON_Delete(trained);
+    free(only_val);
+}
+
+static void wrong_use_is_refused(void **state)
+{
+    const char *const dir = *state;
+    char *const pickle = scratch_file(dir, "w.pth", "PK\3\4 and more");
+    char *const folder = file_join(dir, "x");
+
+    says_and_free(program_run(dir, 3, NULL_RUN "--init %s --out %s", pickle, folder), "convert it");
+    says_and_free(program_run(dir, 3, NULL_RUN "--init %s/none --out %s", dir, folder), "No such");
+    free(program_run(dir, 2, NULL_RUN "--only evaluate --out %s", folder));
+    free(program_run(dir, 2, NULL_RUN "--only evaluate --init a --export b --out %s", folder));
+    free(program_run(dir, 2, NULL_RUN "--export %s/none/w.safetensors --out %s", dir, folder));
+    free(program_run(dir, 2, "export %s", dir));
+    free(program_run(dir, 3, "export %s --to %s/w.safetensors", dir, dir));
+    free(program_run(dir, 3, "export %s --to %s/w.safetensors", pickle, dir));
+    assert_false(file_exists(folder));
+    free(pickle);
+    free(folder);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
+    const struct CMUnitTest tests[] = {
+        TEST(there_and_back),
+        TEST(evaluates_the_same),
+        TEST(wrong_use_is_refused),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests_name("run_weights", tests, NULL, NULL);
+}
