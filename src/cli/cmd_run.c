@@ -96,7 +96,7 @@ static int open_trace(struct run *r)
     const int again = r->own.resume;
     char *const log = file_join(r->dir, "mlperf.log"), *const events =
                                                            file_join(r->dir, "events.jsonl");
-    const struct mllog_options mllog = {.path = log, .mode = MLLOG_NEW};
+    const struct mllog_options mllog = {.path = log};
     const struct jsonl_options jsonl = {.path = events, .mode = again ? JSONL_APPEND : JSONL_NEW};
     const struct terminal_options terminal = {.unit = r->task.unit,
                                               .metric = r->task.metric->title,
@@ -187,10 +187,10 @@ static int finish(struct run *r, int rc)
     if (rc < 0)
         fprintf(stderr, "stave: %s\n", err_reason());
     closed = trace_close(&r->trace);
-    if (rc == 0 && closed < 0) {
-        fprintf(stderr, "stave: the log is not complete: %s\n", err_reason());
+    if (closed < 0)
+        fprintf(stderr, "stave: the log does not stand: %s\n", err_reason());
+    if (rc == 0 && closed < 0)
         rc = EXIT_UNTRUSTWORTHY;
-    }
     if (run_folder_write_result(r->dir, &r->setup, &r->task, &r->result) < 0) {
         fprintf(stderr, "stave: %s\n", err_reason());
         rc = rc == 0 ? EXIT_WORLD : rc;
