@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "data/shard.h"
 #include "train/progress.h"
 #include "train/stop.h"
 
@@ -321,9 +322,10 @@ static int train_all(struct loop *l)
 
 static long long steps_per_epoch(const struct train_run *run)
 {
-    const long long n = (long long)(run->task->n_train / (uint64_t)run->settings->batch_size);
+    const struct shard s = {.n_samples = run->task->n_train,
+                            .batch_size = (size_t)run->settings->batch_size};
 
-    return n > 0 ? n : 1; /* the pipeline pads a data set that is smaller than a batch */
+    return (long long)shard_steps(&s);
 }
 
 /* What a checkpoint's place in the data depends on. */
