@@ -122,7 +122,7 @@ static int open_trace(struct run *r)
     return rc;
 }
 
-static int print_needs(struct run *r, const struct train_needs *n)
+static void print_needs(struct run *r, const struct train_needs *n)
 {
     struct str json = STR_INIT, rules = STR_INIT;
     const char *const division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
@@ -131,14 +131,29 @@ static int print_needs(struct run *r, const struct train_needs *n)
     printf("settings: %s\ndivision: %s\n%s", json.s, division, rules.s);
     printf("data: %llu training and %llu evaluation samples\n", (unsigned long long)r->task.n_train,
            (unsigned long long)r->task.n_eval);
-    printf("memory: %.1f MiB weights and optimiser state, %.1f MiB activations; batches read ahead "
-           "come on top\n",
-           (double)n->weights / 0x1p20, (double)n->activations / 0x1p20);
+    printf("model: %lld parameters%s\n", n->parameters,
+           r->task.parameters ? ", as many as this model must have" : "");
+    printf("memory: %.1f MiB weights and optimiser state, %.1f MiB activations, %.1f MiB a batch "
+           "read ahead\n",
+           (double)n->weights / 0x1p20, (double)n->activations / 0x1p20, (double)n->batch / 0x1p20);
+    machine_print_memory(&r->setup.machine);
+    printf("processors: %d to use (%s); allowed: %s\n", r->setup.machine.cpus.count,
+           r->setup.machine.cpus.how, r->setup.machine.cpus.mask);
     printf("disk: about %.1f MiB for checkpoints, three while one is written\n",
            3 * (double)n->checkpoint / 0x1p20);
     str_release(&json);
     str_release(&rules);
-    return EXIT_REACHED;
+}
+
+/* Before anything is written: threads and memory against what the machine gives. */
+static int check_machine(struct run *r, const struct train_needs *n)
+{
+    struct data_settings *const d = &r->setup.settings.data;
+    const struct machine_threads t = {.compute = r->setup.own.threads,
+                                      .loaders = d->synthetic ? 0 : d->num_threads};
+
+    machine_check_threads(&r->setup.machine, t);
+    return machine_fit(&r->setup.machine, n, &d->prefetch);
 }
 
 static void print_result(const struct run *r)
@@ -195,6 +210,7 @@ static int finish(struct run *r, int rc)
         fprintf(stderr, "stave: %s\n", err_reason());
         rc = rc == 0 ? EXIT_WORLD : rc;
     }
+    machine_warn_changes(&r->setup.machine);
     print_result(r);
     return rc < 0 ? command_exit_code(rc) : rc > 0 ? rc : exit_code(&r->result);
 }
@@ -213,7 +229,7 @@ static int write_and_train(struct run *r, const struct train_run *run)
     struct str rules = STR_INIT;
 
     TRY(file_mkdirs(r->dir));
-    TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, r->seed));
+    TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, run));
     r->division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
     str_release(&rules);
     TRY(open_trace(r));
@@ -241,7 +257,11 @@ static int train(struct run *r)
     run.dir = r->dir;
     run.seed = r->seed;
     TRY(train_open(&run));
-    rc = r->own.dry_run ? print_needs(r, &run.needs) : write_and_train(r, &run);
+    if (r->own.dry_run)
+        print_needs(r, &run.needs);
+    rc = check_machine(r, &run.needs);
+    if (rc == 0)
+        rc = r->own.dry_run ? EXIT_REACHED : write_and_train(r, &run);
     train_close(&run);
     return rc;
 }

@@ -353,6 +353,35 @@ static int check_resumed(const struct train_run *run)
                (unsigned long long)run->seed);
 }
 
+static long long count_parameters(const struct store *s)
+{
+    long long n = 0;
+
+    for (int i = 0; i < s->n; i++)
+        if (s->weights[i]->kind == T_PARAM)
+            n += (long long)shape_count(s->weights[i]->shape);
+    return n;
+}
+
+static size_t input_bytes(const struct graph *g)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < g->n_tensors; i++)
+        if (g->tensors[i]->kind == T_INPUT)
+            n += tensor_bytes(g->tensors[i]);
+    return n;
+}
+
+/* A layer that was forgotten shows up as little as this. */
+static int check_parameters(const struct task *task, long long n)
+{
+    if (task->parameters == 0 || n == task->parameters)
+        return 0;
+    return err(E_SHAPE, "the model has %lld parameters, %s has %lld; a layer is missing or extra",
+               n, task->name, task->parameters);
+}
+
 /* Model and streams are opened to see them refuse, and closed again: those of the run are made
  * between init_start and init_stop, and after run_start. */
 static int try_session(struct train_run *run)
@@ -366,8 +395,12 @@ static int try_session(struct train_run *run)
         .activations = s.workspace.bytes,
         .checkpoint =
             s.store.block_bytes[weight_block(T_PARAM)] + s.store.block_bytes[weight_block(T_STATE)],
+        .batch = input_bytes(&s.train_graph) * (size_t)run->settings->accumulate +
+                 input_bytes(&s.eval_graph),
+        .parameters = count_parameters(&s.store),
     };
-    if (run->resume || run->init)
+    rc = check_parameters(run->task, run->needs.parameters);
+    if (rc == 0 && (run->resume || run->init))
         rc = session_check(&s, &run->from, !run->resume);
     session_close(&s);
     return rc;

@@ -20,6 +20,8 @@ enum train_status {
 struct train_needs {
     size_t weights, activations; /* on the device */
     size_t checkpoint;           /* one file */
+    size_t batch;                /* one place of the rings: a batch each of training, evaluation */
+    long long parameters;        /* trained numbers */
 };
 
 struct train_result;

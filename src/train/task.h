@@ -26,6 +26,8 @@ struct task {
     /* Emits what the rules ask to know: submission_*, batch, hyper-parameters. */
     void (*log)(const void *context, struct trace *t);
     uint64_t n_train, n_eval;
+    int classes;          /* among which the model chooses; 0: it does no such thing */
+    long long parameters; /* how many trained numbers the model must have; 0: not known */
 };
 
 #endif
