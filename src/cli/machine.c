@@ -115,7 +115,7 @@ int machine_fit(const struct machine *m, const struct train_needs *n, long long 
         return err(E_NOMEM,
                    "the run needs %.2f GiB (weights %.2f, activations %.2f, a copy for checkpoints "
                    "%.2f, a batch read ahead %.2f) and %.2f of %.2f GiB are left (%s); use a "
-                   "smaller --batch-size, --accumulate, or raise the limit",
+                   "smaller --batch-size, a larger --accumulate, or raise the limit",
                    gib(fixed + n->batch), gib(n->weights), gib(n->activations), gib(n->checkpoint),
                    gib(n->batch), gib(left), gib(m->memory.limit), m->memory.how);
     warning("--prefetch is lowered from %lld to %llu: %.2f of %.2f GiB memory are left (%s)",

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "data/shard.h"
+#include "train/learning.h"
 #include "train/progress.h"
 #include "train/stop.h"
 
@@ -28,6 +29,7 @@ struct loop {
     struct pipeline *pipeline;
     struct metric *metric;
     struct progress progress;
+    struct learning learning;
 };
 
 const char *train_status_name(enum train_status s)
@@ -197,6 +199,16 @@ static void tell_skipped(struct loop *l)
                 {"loss_scale", trace_real(l->session.loss_scale.value)});
 }
 
+static void tell_not_learning(struct loop *l)
+{
+    const double mean = l->learning.sum / LEARNING_BLOCK;
+
+    warning("the model does not learn: the mean loss of steps %lld to %lld is %.4f, which guessing "
+            "among %d classes gives; look at the learning rate, the labels and the pixel values",
+            l->step - LEARNING_BLOCK, l->step - 1, mean, l->learning.classes);
+    TRACE_POINT(l->run->trace, not_learning, trace_real(mean), {"step", trace_int(l->step)});
+}
+
 static int train_step(struct loop *l)
 {
     const int64_t start = clock_ns();
@@ -220,6 +232,8 @@ static int train_step(struct loop *l)
     l->result->samples += n_real;
     l->result->wait_ns += got - start;
     l->result->last_loss = loss.loss / loss.weight;
+    if (learning_step(&l->learning, l->result->last_loss))
+        tell_not_learning(l);
     progress_step(&l->progress, l->run->trace,
                   (struct progress_sample){
                       .step = l->step,
@@ -490,6 +504,7 @@ static int prepare(struct loop *l)
     l->metric = metric_new(run->task->metric);
     TRY(load(l));
     progress_init(&l->progress, l->total_steps);
+    l->learning.classes = run->task->classes;
     return 0;
 }
 
