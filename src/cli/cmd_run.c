@@ -173,6 +173,8 @@ static void print_result(const struct run *r)
         printf("; %s %.4f", r->task.metric->title, t->quality);
     if (!isnan(t->quality) && r->setup.settings.train.target > 0)
         printf(" (target %.4f)", r->setup.settings.train.target);
+    for (size_t i = 1; i < t->n_values; i++) /* counts */
+        printf(", %.17g %s", t->values[i].value, t->values[i].name);
     if (t->train_ns > 0 && t->samples > 0)
         printf("; %.1f %s/s, %.1f %% of training spent waiting for data",
                (double)t->samples / (double)t->train_ns * 1e9, r->task.unit,
