@@ -1,7 +1,6 @@
 /* Hard inputs from the machine: processors and memory as containers show them, launchers that bind
  * everything to one processor. Trees of files are drawn at random and judged by a few lines here.
  */
-#include <fcntl.h>
 #include <math.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -34,28 +33,6 @@ static void put(const char *root, const char *name, const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     free(scratch_file(root, name, text));
-}
-
-/* What a call says on stderr; heap. */
-static int saved_fd = -1;
-static void hear(const char *dir)
-{
-    char *const path = file_join(dir, "heard");
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-    fflush(stderr);
-    saved_fd = dup(2);
-    dup2(fd, 2);
-    close(fd);
-    free(path);
-}
-
-static char *heard(const char *dir)
-{
-    fflush(stderr);
-    dup2(saved_fd, 2);
-    close(saved_fd);
-    return read_text(dir, "heard");
 }
 
 /* ---- a tree of groups ---- */
@@ -201,6 +178,7 @@ static void throttling_is_reported(void **state)
     struct machine m;
     struct str json = STR_INIT;
     char *said;
+    int saved;
 
     put(dir, "proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-3\n");
     put(dir, "proc/self/cgroup", "0::/\n");
@@ -210,9 +188,9 @@ static void throttling_is_reported(void **state)
     put(dir, "sys/fs/cgroup/cpu.stat", "usage_usec 5\nnr_periods 40\nnr_throttled 27\n");
     machine_add_changes(&m, &json);
     assert_says(json.s, "\"cpu_throttled_periods\": 17");
-    hear(dir);
+    saved = hear(dir);
     machine_warn_changes(&m);
-    said = heard(dir);
+    said = heard(dir, saved);
     assert_says(said, "held the run up in 17 periods");
     assert_says(said, "quota of 1.50 processors in /sys/fs/cgroup");
     free(said);
@@ -308,13 +286,13 @@ static void needs_against_the_limit(void **state)
         long long prefetch = 4;
         struct machine m;
         char *said;
-        int rc;
+        int rc, saved;
 
         put(dir, "sys/fs/cgroup/job/memory.max", "%lld\n", (long long)mib << 20);
         machine_find(dir, &m);
-        hear(dir);
+        saved = hear(dir);
         rc = machine_fit(&m, &n, &prefetch);
-        said = heard(dir);
+        said = heard(dir, saved);
         assert_int_equal(rc, left < 650 ? E_NOMEM : 0);
         if (rc < 0) {
             refused++;
@@ -345,6 +323,7 @@ static void killed_processes_are_noticed(void **state)
         char *const dir = xasprintf("%s/k%zu", (char *)*state, i), *said;
         struct str json = STR_INIT;
         struct machine m;
+        int saved;
 
         put(dir, "proc/self/cgroup", "%s", versions[i].group);
         put(dir, versions[i].file, "low 0\noom 1\noom_kill 1\n");
@@ -353,9 +332,9 @@ static void killed_processes_are_noticed(void **state)
         put(dir, versions[i].file, "low 0\noom 4\noom_kill 3\n");
         machine_add_changes(&m, &json);
         assert_says(json.s, "\"oom_kills\": 2");
-        hear(dir);
+        saved = hear(dir);
         machine_warn_changes(&m);
-        said = heard(dir);
+        said = heard(dir, saved);
         assert_says(said, "the kernel killed 2 processes of this group");
         free(said);
         str_release(&json);
