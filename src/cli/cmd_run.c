@@ -331,7 +331,8 @@ const struct command command_run = {
         "status: 0 the target was reached or the steps asked for were made, 1 it was not "
         "reached or the run was "
         "interrupted, 2 usage, 3 files or device failed or the last checkpoint could not be "
-        "written, 4 the result does not stand, also when a resumed run reached the target.",
+        "written, 4 the result does not stand, also when a resumed run reached the target or "
+        "something else wrote into mlperf.log.",
     .tables = tables,
     .run = run,
 };
