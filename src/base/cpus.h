@@ -5,11 +5,14 @@
 #define STAVE_BASE_CPUS_H
 
 struct cpus {
-    int count;     /* what to use */
-    int affinity;  /* bits in the mask */
-    int online;    /* processors the machine shows */
-    double quota;  /* processors' worth of time; 0 when there is no limit */
-    char how[160]; /* one phrase: where the limit came from */
+    int count;           /* what to use */
+    int affinity;        /* bits in the mask */
+    int online;          /* processors the machine shows */
+    double quota;        /* processors' worth of time; 0 when there is no limit */
+    long long throttled; /* periods in which a quota held the process's groups up, since these were
+                            made; -1: no group says */
+    char mask[160];      /* the processors allowed, "0-3,8"; cut when longer, "" when not known */
+    char how[160];       /* one phrase: where the limit came from */
 };
 
 /* root is "" for the real machine, or a folder holding proc/ and sys/ for tests. */

@@ -1,6 +1,7 @@
 #include "base/random.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/err.h"
 
@@ -22,13 +23,18 @@ uint64_t random_hash(struct random_key key, uint64_t index)
     return random_mix(key_hash(key) ^ index);
 }
 
-uint64_t random_name(const char *name)
+uint64_t random_name_n(const char *name, size_t n)
 {
     uint64_t h = 0xCBF29CE484222325u;
 
-    for (const unsigned char *p = (const unsigned char *)name; *p; p++)
-        h = (h ^ *p) * 0x100000001B3u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)name[i]) * 0x100000001B3u;
     return h;
+}
+
+uint64_t random_name(const char *name)
+{
+    return random_name_n(name, strlen(name));
 }
 
 static double to_uniform(uint64_t h)

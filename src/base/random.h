@@ -5,6 +5,7 @@
 #ifndef STAVE_BASE_RANDOM_H
 #define STAVE_BASE_RANDOM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Purposes keep streams apart. Append only: the numbers are part of every golden file. */
@@ -30,6 +31,7 @@ uint64_t random_mix(uint64_t x);
 uint64_t random_hash(struct random_key key, uint64_t index);
 /* FNV-1a, 64 bits: names to numbers. */
 uint64_t random_name(const char *name);
+uint64_t random_name_n(const char *name, size_t n); /* any n bytes */
 
 /* [0, 1): the top 53 bits of the hash. */
 double random_uniform(struct random_key key, uint64_t index);

@@ -106,7 +106,7 @@ static int open_trace(struct run *r)
     const int again = r->own.resume;
     char *const log = file_join(r->dir, "mlperf.log"), *const events =
                                                            file_join(r->dir, "events.jsonl");
-    const struct mllog_options mllog = {.path = log, .mode = MLLOG_NEW};
+    const struct mllog_options mllog = {.path = log};
     const struct jsonl_options jsonl = {.path = events, .mode = again ? JSONL_APPEND : JSONL_NEW};
     const struct terminal_options terminal = {.unit = r->task.unit,
                                               .metric = r->task.metric->title,
@@ -132,7 +132,7 @@ static int open_trace(struct run *r)
     return rc;
 }
 
-static int print_needs(struct run *r, const struct train_needs *n)
+static void print_needs(struct run *r, const struct train_needs *n)
 {
     struct str json = STR_INIT, rules = STR_INIT;
     const char *const division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
@@ -141,14 +141,29 @@ static int print_needs(struct run *r, const struct train_needs *n)
     printf("settings: %s\ndivision: %s\n%s", json.s, division, rules.s);
     printf("data: %llu training and %llu evaluation samples\n", (unsigned long long)r->task.n_train,
            (unsigned long long)r->task.n_eval);
-    printf("memory: %.1f MiB weights and optimiser state, %.1f MiB activations; batches read ahead "
-           "come on top\n",
-           (double)n->weights / 0x1p20, (double)n->activations / 0x1p20);
+    printf("model: %lld parameters%s\n", n->parameters,
+           r->task.parameters ? ", as many as this model must have" : "");
+    printf("memory: %.1f MiB weights and optimiser state, %.1f MiB activations, %.1f MiB a batch "
+           "read ahead\n",
+           (double)n->weights / 0x1p20, (double)n->activations / 0x1p20, (double)n->batch / 0x1p20);
+    machine_print_memory(&r->setup.machine);
+    printf("processors: %d to use (%s); allowed: %s\n", r->setup.machine.cpus.count,
+           r->setup.machine.cpus.how, r->setup.machine.cpus.mask);
     printf("disk: about %.1f MiB for checkpoints, three while one is written\n",
            3 * (double)n->checkpoint / 0x1p20);
     str_release(&json);
     str_release(&rules);
-    return EXIT_REACHED;
+}
+
+/* Before anything is written: threads and memory against what the machine gives. */
+static int check_machine(struct run *r, const struct train_needs *n)
+{
+    struct data_settings *const d = &r->setup.settings.data;
+    const struct machine_threads t = {.compute = r->setup.own.threads,
+                                      .loaders = d->synthetic ? 0 : d->num_threads};
+
+    machine_check_threads(&r->setup.machine, t);
+    return machine_fit(&r->setup.machine, n, &d->prefetch);
 }
 
 static void print_evaluation(const struct run *r)
@@ -189,6 +204,8 @@ static void print_result(const struct run *r)
         printf("; %s %.4f", r->task.metric->title, t->quality);
     if (!isnan(t->quality) && r->setup.settings.train.target > 0)
         printf(" (target %.4f)", r->setup.settings.train.target);
+    for (size_t i = 1; i < t->n_values; i++) /* counts */
+        printf(", %.17g %s", t->values[i].value, t->values[i].name);
     if (t->train_ns > 0 && t->samples > 0)
         printf("; %.1f %s/s, %.1f %% of training spent waiting for data",
                (double)t->samples / (double)t->train_ns * 1e9, r->task.unit,
@@ -239,14 +256,15 @@ static int finish(struct run *r, int rc)
     if (rc < 0)
         fprintf(stderr, "stave: %s\n", err_reason());
     closed = trace_close(&r->trace);
-    if (rc == 0 && closed < 0) {
-        fprintf(stderr, "stave: the log is not complete: %s\n", err_reason());
+    if (closed < 0)
+        fprintf(stderr, "stave: the log does not stand: %s\n", err_reason());
+    if (rc == 0 && closed < 0)
         rc = EXIT_UNTRUSTWORTHY;
-    }
     if (run_folder_write_result(r->dir, &r->setup, &r->task, &r->result) < 0) {
         fprintf(stderr, "stave: %s\n", err_reason());
         rc = rc == 0 ? EXIT_WORLD : rc;
     }
+    machine_warn_changes(&r->setup.machine);
     print_result(r);
     rc = rc < 0 ? command_exit_code(rc) : rc > 0 ? rc : exit_code(&r->result);
     return write_export(r, rc);
@@ -266,7 +284,7 @@ static int write_and_train(struct run *r, const struct train_run *run)
     struct str rules = STR_INIT;
 
     TRY(file_mkdirs(r->dir));
-    TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, r->seed));
+    TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, run));
     r->division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
     str_release(&rules);
     TRY(open_trace(r));
@@ -296,7 +314,11 @@ static int train(struct run *r)
     run.dir = r->dir;
     run.seed = r->seed;
     TRY(train_open(&run));
-    rc = r->own.dry_run ? print_needs(r, &run.needs) : write_and_train(r, &run);
+    if (r->own.dry_run)
+        print_needs(r, &run.needs);
+    rc = check_machine(r, &run.needs);
+    if (rc == 0)
+        rc = r->own.dry_run ? EXIT_REACHED : write_and_train(r, &run);
     train_close(&run);
     return rc;
 }
@@ -390,7 +412,8 @@ const struct command command_run = {
         "status: 0 the target was reached or the steps asked for were made, 1 it was not "
         "reached or the run was "
         "interrupted, 2 usage, 3 files or device failed or the last checkpoint could not be "
-        "written, 4 the result does not stand, also when a resumed run reached the target.",
+        "written, 4 the result does not stand, also when a resumed run reached the target or "
+        "something else wrote into mlperf.log.",
     .tables = tables,
     .run = run,
 };

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/cpus.h"
 #include "base/err.h"
 #include "base/file.h"
 
@@ -40,10 +39,9 @@ static void add_cpu_model(struct str *out)
         fclose(f);
 }
 
-static void add_machine(const struct engine *e, struct str *out)
+static void add_machine(const struct machine *m, const struct engine *e, struct str *out)
 {
     struct utsname u;
-    struct cpus cpus;
     struct str device = STR_INIT;
 
     if (uname(&u) == 0) {
@@ -53,9 +51,7 @@ static void add_machine(const struct engine *e, struct str *out)
         str_add_json(out, u.release);
     }
     add_cpu_model(out);
-    if (cpus_find("", &cpus) == 0)
-        str_printf(out, ",\n  \"cpus_usable\": %d,\n  \"cpus_online\": %d", cpus.count,
-                   cpus.online);
+    machine_add_json(m, out);
     e->backend->describe(e->device, &device);
     str_printf(out, ",\n  \"device\": \"%s\",\n  \"device_about\": ", e->backend->name);
     str_add_json(out, device.s);
@@ -72,7 +68,7 @@ static int write_text(const char *dir, const char *name, const struct str *text)
 }
 
 int run_folder_write_run(const char *dir, const struct setup *s, const struct task *task,
-                         const struct engine *e, uint64_t seed)
+                         const struct engine *e, const struct train_run *run)
 {
     struct str out = STR_INIT, rules = STR_INIT;
     const char *const division = s->workload->rules(&s->settings, task, &rules);
@@ -80,12 +76,13 @@ int run_folder_write_run(const char *dir, const struct setup *s, const struct ta
 
     str_printf(&out, "{\n  \"stave_version\": \"%s\",\n  \"started_utc\": ", STAVE_VERSION);
     add_utc(&out);
-    add_machine(e, &out);
+    add_machine(&s->machine, e, &out);
     str_printf(&out,
                ",\n  \"workload\": \"%s\",\n  \"preset\": \"%s\",\n  \"seed\": %llu,\n  "
                "\"ruleset\": \"%s\",\n  \"division\": \"%s\"",
-               s->workload->name, s->preset->name, (unsigned long long)seed, s->workload->ruleset,
-               division);
+               s->workload->name, s->preset->name, (unsigned long long)run->seed,
+               s->workload->ruleset, division);
+    str_printf(&out, ",\n  \"parameters\": %lld", run->needs.parameters);
     str_add(&out, ",\n  \"rules\": ");
     str_add_json(&out, rules.s);
     str_add(&out, ",\n  \"options\": ");
@@ -129,6 +126,11 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     if (s->settings.train.target > 0)
         add_real(out, "target", s->settings.train.target);
     add_real(out, "quality", r->quality);
+    for (size_t i = 1; i < r->n_values; i++) { /* the counts behind it, "eval_correct" */
+        char *const name = xasprintf("eval_%s", r->values[i].name);
+        add_real(out, name, r->values[i].value);
+        free(name);
+    }
     add_real(out, "best_quality", r->best);
     if (r->best_epoch > 0)
         str_printf(out, ",\n  \"best_epoch\": %lld", r->best_epoch);
@@ -146,6 +148,7 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     if (r->skipped_steps > 0)
         str_printf(out, ",\n  \"skipped_steps\": %lld", r->skipped_steps);
     add_evaluation(out, task, r);
+    machine_add_changes(&s->machine, out);
     str_printf(out, ",\n  \"bad_samples\": %llu\n}\n", (unsigned long long)r->bad_samples);
 }
 

@@ -6,9 +6,9 @@
 #include "cli/setup.h"
 #include "train/loop.h"
 
-/* Versions, machine, effective options, seed. */
+/* Versions, machine, effective options, seed; run is open. */
 int run_folder_write_run(const char *dir, const struct setup *s, const struct task *task,
-                         const struct engine *e, uint64_t seed);
+                         const struct engine *e, const struct train_run *run);
 int run_folder_write_result(const char *dir, const struct setup *s, const struct task *task,
                             const struct train_result *r);
 /* The result as one JSON object; what is not known is absent. */

@@ -112,6 +112,7 @@ int setup_engine(struct setup *s, struct engine *out)
 {
     const char *const name = s->own.device ? s->own.device : backends[0]->name;
 
+    machine_find("", &s->machine);
     TRY(engine_open(out, name, (struct device_options){.threads = (int)s->own.threads}));
     s->settings.computes = out->backend->computes;
     settle_precision(&s->settings.train, out);

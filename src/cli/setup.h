@@ -4,6 +4,7 @@
 #define STAVE_CLI_SETUP_H
 
 #include "cli/command_line.h"
+#include "cli/machine.h"
 #include "plan/engine.h"
 #include "workloads/workload.h"
 
@@ -19,6 +20,7 @@ struct setup {
     const struct preset *preset;
     struct setup_settings own;
     struct workload_settings settings;
+    struct machine machine; /* as it was when the device was opened */
 };
 
 /* Reads the command line of a command whose first argument is a workload. extra may be NULL: the
@@ -26,8 +28,8 @@ struct setup {
 int setup_parse(struct setup *s, const struct command *c, int argc, char **argv,
                 const struct opt_table *extra, void *extra_settings);
 void setup_release(struct setup *s);
-/* Opens the device; notes in the settings whether it computes, and float32 when it lacks the
- * precision asked for, with a warning. */
+/* Looks at the machine and opens the device; notes in the settings whether it computes, and float32
+ * when it lacks the precision asked for, with a warning. */
 int setup_engine(struct setup *s, struct engine *out);
 
 /* The tables that such a command binds, for its description; each workload adds its own. */

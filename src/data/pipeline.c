@@ -17,13 +17,22 @@ static uint64_t n_samples_of(const struct pipeline_config *f)
     return f->synthetic ? f->n_synthetic : f->source->n_samples;
 }
 
+static struct shard shard_of(const struct pipeline_config *f)
+{
+    const int keep = f->mode == PIPELINE_EVAL || f->round_up;
+
+    return (struct shard){.n_samples = n_samples_of(f),
+                          .batch_size = f->batch_size,
+                          .rank = f->rank,
+                          .n_ranks = f->n_ranks,
+                          .tail = keep ? SHARD_KEEP_TAIL : SHARD_DROP_TAIL};
+}
+
 uint64_t pipeline_steps_per_epoch(const struct pipeline_config *f)
 {
-    const uint64_t global = (uint64_t)f->batch_size * (uint64_t)(f->n_ranks ? f->n_ranks : 1);
-    const uint64_t n = n_samples_of(f);
-    const int up = f->mode == PIPELINE_EVAL || f->round_up;
+    const struct shard s = shard_of(f);
 
-    return up || n < global ? (n + global - 1) / global : n / global;
+    return shard_steps(&s);
 }
 
 static int check_config(struct pipeline_config *f)
@@ -144,7 +153,8 @@ static void pipeline_init(struct pipeline *p)
     const struct pipeline_config *const f = &p->config;
 
     p->n_samples = n_samples_of(f);
-    p->steps_per_epoch = pipeline_steps_per_epoch(f);
+    p->shard = shard_of(f);
+    p->steps_per_epoch = shard_steps(&p->shard);
     p->first_batch = f->first_epoch * p->steps_per_epoch + f->first_step;
     p->end_batch = f->n_batches ? p->first_batch + f->n_batches : UINT64_MAX;
     p->fill_batch = p->next_batch = p->first_batch;
@@ -206,17 +216,6 @@ void pipeline_close(struct pipeline *p)
     free(p);
 }
 
-/* How many of a batch's positions are samples rather than padding. */
-static size_t count_real(const struct pipeline *p, uint64_t step)
-{
-    const uint64_t n = p->config.batch_size;
-    const uint64_t first = (step * (uint64_t)p->config.n_ranks + (uint64_t)p->config.rank) * n;
-
-    if (first >= p->n_samples)
-        return 0;
-    return (size_t)(p->n_samples - first < n ? p->n_samples - first : n);
-}
-
 static void wait_ready(struct pipeline *p, const struct slot *s)
 {
     int64_t start;
@@ -253,7 +252,7 @@ int pipeline_next(struct pipeline *p, const struct batch **out)
     s->batch.epoch = p->next_batch / p->steps_per_epoch;
     s->batch.step = p->next_batch % p->steps_per_epoch;
     if (!p->config.synthetic)
-        s->batch.n_real = count_real(p, s->batch.step);
+        s->batch.n_real = shard_part(&p->shard, s->batch.step).n_real;
     p->next_batch++;
     *out = &s->batch;
     return 0;

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "data/pipeline.h"
+#include "data/shard.h"
 
 /* A bad sample as the workers found it: place orders the list within the batch. */
 struct bad_found {
@@ -45,6 +46,7 @@ struct bad_log {
 
 struct pipeline {
     struct pipeline_config config;
+    struct shard shard;
     uint64_t n_samples, steps_per_epoch, first_batch, end_batch;
     size_t chunk, sample_bytes;
     int size; /* pixels a side */

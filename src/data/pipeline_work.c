@@ -20,15 +20,14 @@ struct chunk {
 static int64_t sample_at(const struct pipeline *p, const struct chunk *c, size_t i)
 {
     const struct pipeline_config *const f = &p->config;
-    const uint64_t block = c->step * (uint64_t)f->n_ranks + (uint64_t)f->rank;
-    const uint64_t k = block * f->batch_size + i;
+    const struct shard_part part = shard_part(&p->shard, c->step);
     const struct random_key key = {f->seed, RANDOM_SHUFFLE, c->epoch};
 
-    if (k >= p->n_samples)
+    if (i >= part.n_real)
         return -1;
     if (f->mode == PIPELINE_EVAL || f->keep_order)
-        return (int64_t)k;
-    return (int64_t)random_permute(key, p->n_samples, k);
+        return (int64_t)(part.first + i);
+    return (int64_t)random_permute(key, p->n_samples, part.first + i);
 }
 
 static int run_stages(struct worker *w)

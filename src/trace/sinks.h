@@ -8,10 +8,10 @@
 /* MLPerf's log, one ":::MLLOG {json}" record a line. Each record is one write of a whole line that
  * starts at column 0. Fields stand in the order namespace, time_ms, event_type, key, value,
  * metadata; metadata starts with file and lineno. NaN and infinities appear bare, as MLPerf's
- * parser takes them. One process of a run writes, never every rank. */
+ * parser takes them. One process of a run writes, never every rank. On closing the file is read
+ * back by name: every record must stand there whole and in order, with nothing else between. */
 struct mllog_options {
     const char *path;
-    enum { MLLOG_NEW, MLLOG_APPEND } mode; /* append: a resumed run */
     enum { MLLOG_STANDARD_KEYS, MLLOG_EXTRA_KEYS } keys;
 };
 extern const struct trace_sink_ops mllog_sink;

@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "data/shard.h"
+#include "train/learning.h"
 #include "train/progress.h"
 #include "train/stop.h"
 
@@ -27,6 +29,7 @@ struct loop {
     struct pipeline *pipeline;
     struct metric *metric;
     struct progress progress;
+    struct learning learning;
 };
 
 const char *train_status_name(enum train_status s)
@@ -90,6 +93,7 @@ static void note_quality(struct loop *l, long long epoch, double value)
     const struct metric_ops *const m = l->run->task->metric;
 
     r->quality = value;
+    r->n_values = metric_values(l->metric, r->values);
     if (isnan(r->best) || metric_reached(m, value, r->best)) {
         r->best = value;
         r->best_epoch = epoch;
@@ -212,6 +216,16 @@ static void tell_skipped(struct loop *l)
                 {"loss_scale", trace_real(l->session.loss_scale.value)});
 }
 
+static void tell_not_learning(struct loop *l)
+{
+    const double mean = l->learning.sum / LEARNING_BLOCK;
+
+    warning("the model does not learn: the mean loss of steps %lld to %lld is %.4f, which guessing "
+            "among %d classes gives; look at the learning rate, the labels and the pixel values",
+            l->step - LEARNING_BLOCK, l->step - 1, mean, l->learning.classes);
+    TRACE_POINT(l->run->trace, not_learning, trace_real(mean), {"step", trace_int(l->step)});
+}
+
 static int train_step(struct loop *l)
 {
     const int64_t start = clock_ns();
@@ -235,6 +249,8 @@ static int train_step(struct loop *l)
     l->result->samples += n_real;
     l->result->wait_ns += got - start;
     l->result->last_loss = loss.loss / loss.weight;
+    if (learning_step(&l->learning, l->result->last_loss))
+        tell_not_learning(l);
     progress_step(&l->progress, l->run->trace,
                   (struct progress_sample){
                       .step = l->step,
@@ -347,9 +363,10 @@ static int train_all(struct loop *l)
 
 static long long steps_per_epoch(const struct train_run *run)
 {
-    const long long n = (long long)(run->task->n_train / (uint64_t)run->settings->batch_size);
+    const struct shard s = {.n_samples = run->task->n_train,
+                            .batch_size = (size_t)run->settings->batch_size};
 
-    return n > 0 ? n : 1; /* the pipeline pads a data set that is smaller than a batch */
+    return (long long)shard_steps(&s);
 }
 
 /* What a checkpoint's place in the data depends on. */
@@ -377,6 +394,35 @@ static int check_resumed(const struct train_run *run)
                (unsigned long long)run->seed);
 }
 
+static long long count_parameters(const struct store *s)
+{
+    long long n = 0;
+
+    for (int i = 0; i < s->n; i++)
+        if (s->weights[i]->kind == T_PARAM)
+            n += (long long)shape_count(s->weights[i]->shape);
+    return n;
+}
+
+static size_t input_bytes(const struct graph *g)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < g->n_tensors; i++)
+        if (g->tensors[i]->kind == T_INPUT)
+            n += tensor_bytes(g->tensors[i]);
+    return n;
+}
+
+/* A layer that was forgotten shows up as little as this. */
+static int check_parameters(const struct task *task, long long n)
+{
+    if (task->parameters == 0 || n == task->parameters)
+        return 0;
+    return err(E_SHAPE, "the model has %lld parameters, %s has %lld; a layer is missing or extra",
+               n, task->name, task->parameters);
+}
+
 /* Model and streams are opened to see them refuse, and closed again: those of the run are made
  * between init_start and init_stop, and after run_start. */
 static int try_session(struct train_run *run)
@@ -390,10 +436,14 @@ static int try_session(struct train_run *run)
         .activations = s.workspace.bytes,
         .checkpoint =
             s.store.block_bytes[weight_block(T_PARAM)] + s.store.block_bytes[weight_block(T_STATE)],
+        .batch = input_bytes(&s.train_graph) * (size_t)run->settings->accumulate +
+                 input_bytes(&s.eval_graph),
+        .parameters = count_parameters(&s.store),
     };
-    if (run->resume)
+    rc = check_parameters(run->task, run->needs.parameters);
+    if (rc == 0 && run->resume)
         rc = session_check(&s, &run->from);
-    else if (run->init)
+    else if (rc == 0 && run->init)
         rc = session_match(&s, &run->given, run->names);
     session_close(&s);
     return rc;
@@ -485,6 +535,7 @@ static int prepare(struct loop *l)
     l->metric = metric_new(run->task->metric);
     TRY(load(l));
     progress_init(&l->progress, l->total_steps);
+    l->learning.classes = run->task->classes;
     return 0;
 }
 

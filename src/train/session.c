@@ -147,12 +147,14 @@ static int feed_rates(struct session *s, struct plan *p, double lr, long long nu
  * of the broken run. */
 static int explain_loss(struct session *s, long long number, double loss)
 {
+    const char *const what = isnan(loss) ? "not a number" : "infinite";
+
     if (plan_run_checked(&s->train, 0) < 0)
         return err_prefix(
-            E_NUMERIC, "the loss of step %lld is %g; the first result that is not finite: ", number,
-            loss);
-    return err(E_NUMERIC, "the loss of step %lld is %g, and no single step of the plan repeats it",
-               number, loss);
+            E_NUMERIC, "the loss of step %lld is %s; the first result that is not finite: ", number,
+            what);
+    return err(E_NUMERIC, "the loss of step %lld is %s, and no single step of the plan repeats it",
+               number, what);
 }
 
 /* After the run of the plan that updates: did it? */

@@ -31,6 +31,8 @@ struct task {
      * metadata of checkpoints and from there into exported files. */
     const struct safetensors_meta *facts;
     size_t n_facts;
+    int classes;          /* among which the model chooses; 0: it does no such thing */
+    long long parameters; /* how many trained numbers the model must have; 0: not known */
 };
 
 #endif

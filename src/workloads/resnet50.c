@@ -374,6 +374,9 @@ static void log_settings(const void *context, struct trace *t)
 
 /* ---- life ---- */
 
+/* ResNet-50 v1.5 has 25,557,032 parameters with 1000 classes: all but the last layer, and that. */
+static const long long trunk_parameters = 23508032, trunk_width = 2048;
+
 static void close_run(struct task *t)
 {
     struct resnet50_run *const r = t->context;
@@ -444,13 +447,16 @@ static int open_run(const struct workload_settings *s, uint64_t seed, struct tas
     int rc;
 
     *r = (struct resnet50_run){.s = s, .own = own, .task = out, .seed = seed};
-    *out = (struct task){.name = "resnet50",
-                         .unit = "images",
-                         .metric = &metric_top1,
-                         .context = r,
-                         .build = build,
-                         .open = open_pipeline,
-                         .log = log_settings};
+    *out =
+        (struct task){.name = "resnet50",
+                      .unit = "images",
+                      .metric = &metric_top1,
+                      .context = r,
+                      .build = build,
+                      .open = open_pipeline,
+                      .log = log_settings,
+                      .classes = (int)own->classes,
+                      .parameters = trunk_parameters + (trunk_width + 1) * (long long)own->classes};
     add_facts(r, out);
     rc = read_norm(own, &r->norm);
     if (rc == 0 && own->eval_resize < own->image_size)
