@@ -126,11 +126,6 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     if (s->settings.train.target > 0)
         add_real(out, "target", s->settings.train.target);
     add_real(out, "quality", r->quality);
-    for (size_t i = 1; i < r->n_values; i++) { /* the counts behind it, "eval_correct" */
-        char *const name = xasprintf("eval_%s", r->values[i].name);
-        add_real(out, name, r->values[i].value);
-        free(name);
-    }
     add_real(out, "best_quality", r->best);
     if (r->best_epoch > 0)
         str_printf(out, ",\n  \"best_epoch\": %lld", r->best_epoch);

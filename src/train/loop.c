@@ -93,7 +93,6 @@ static void note_quality(struct loop *l, long long epoch, double value)
     const struct metric_ops *const m = l->run->task->metric;
 
     r->quality = value;
-    r->n_values = metric_values(l->metric, r->values);
     if (isnan(r->best) || metric_reached(m, value, r->best)) {
         r->best = value;
         r->best_epoch = epoch;

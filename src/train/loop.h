@@ -52,8 +52,6 @@ struct train_result {
     int resumed;           /* times and samples are those since the last start only */
     int checkpoint_failed; /* the last state is not saved */
     double quality, best;  /* of the last and the best evaluation; NAN when there was none */
-    struct metric_value values[METRIC_MAX_VALUES]; /* of the last evaluation, quality first */
-    size_t n_values;
     long long best_epoch, epochs, steps; /* done in all */
     uint64_t samples;                    /* trained on in this process */
     int64_t run_ns;                      /* from run_start to run_stop */
