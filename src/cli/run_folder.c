@@ -133,7 +133,9 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     add_real(out, "last_loss", r->last_loss);
     if (r->skipped_steps > 0)
         str_printf(out, ",\n  \"skipped_steps\": %lld", r->skipped_steps);
-    str_printf(out, ",\n  \"bad_samples\": %llu\n}\n", (unsigned long long)r->bad_samples);
+    str_printf(out, ",\n  \"bad_samples\": %llu", (unsigned long long)r->bad_samples);
+    pipeline_counters_add_json(&r->counters, out);
+    str_add(out, "\n}\n");
 }
 
 static int write_stages(const char *dir, const struct pipeline_counters *c)
