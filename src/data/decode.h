@@ -9,7 +9,8 @@
  * What no decoder can notice stays unnoticed: changed bits that still read as some picture.
  * A header that claims more pixels than the bytes behind it could hold is refused before memory is
  * taken, so a small file can not ask for much of it.
- * A decoder belongs to one thread and serves any number of images, good or bad; begin, then crop.
+ * A decoder belongs to one thread and serves any number of images, good or bad; begin, then crop
+ * unless the header was all that was wanted.
  */
 #ifndef STAVE_DATA_DECODE_H
 #define STAVE_DATA_DECODE_H
@@ -44,7 +45,7 @@ void decoder_set_exif(struct decoder *d, enum exif_policy policy);
 /* Reads the header. bytes must stay valid until crop has returned. whole is the size of the picture
  * as crop sees it. */
 int decoder_begin(struct decoder *d, const uint8_t *bytes, size_t n, struct rect *whole);
-/* Decodes r, which must lie inside the picture, into out. Once per begin. */
+/* Decodes r, which must lie inside the picture, into out. At most once per begin. */
 int decoder_crop(struct decoder *d, struct rect r, struct image *out);
 /* Bits of enum trait_id, of the picture begun last. */
 unsigned decoder_traits(const struct decoder *d);

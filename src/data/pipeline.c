@@ -230,7 +230,18 @@ static size_t count_real(const struct pipeline *p, uint64_t step)
     return (size_t)(p->n_samples - first < n ? p->n_samples - first : n);
 }
 
-static void wait_ready(struct pipeline *p, const struct slot *s)
+/* Under the lock: workers are ahead, so what became of samples counts when it is handed over. */
+static void count_delivered(struct pipeline *p, struct slot *s)
+{
+    p->counters.n_replaced += s->n_replaced;
+    s->n_replaced = 0;
+    for (int i = 0; i < N_TRAITS; i++) {
+        p->counters.n_trait[i] += s->n_trait[i];
+        s->n_trait[i] = 0;
+    }
+}
+
+static void wait_ready(struct pipeline *p, struct slot *s)
 {
     int64_t start;
 
@@ -244,6 +255,7 @@ static void wait_ready(struct pipeline *p, const struct slot *s)
             pthread_cond_wait(&p->batch_ready, &p->lock);
         p->counters.consumer_wait_ns += clock_ns() - start;
     }
+    count_delivered(p, s);
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -82,7 +82,9 @@ struct pipeline_counters {
         uint64_t samples;
         int64_t busy_ns; /* wall clock, summed over workers */
     } stage[N_STAGES];
-    uint64_t read_bytes, batches, n_replaced;
+    uint64_t read_bytes, batches;
+    /* of the batches delivered, so the same for any number of threads: */
+    uint64_t n_replaced;
     uint64_t n_trait[N_TRAITS]; /* pictures used that had it, one count each time */
     int64_t consumer_wait_ns;   /* the consumer had no batch: data is the limit */
     int64_t worker_wait_ns;     /* workers had no free slot: data is not the limit; summed */

@@ -189,16 +189,17 @@ static int claim(struct worker *w, struct chunk *c)
     return 1;
 }
 
-static void add_counters(struct pipeline_counters *sum, struct pipeline_counters *part)
+static void add_counters(struct pipeline_counters *sum, struct slot *slot,
+                         struct pipeline_counters *part)
 {
     for (size_t i = 0; i < N_STAGES; i++) {
         sum->stage[i].samples += part->stage[i].samples;
         sum->stage[i].busy_ns += part->stage[i].busy_ns;
     }
     for (size_t i = 0; i < N_TRAITS; i++)
-        sum->n_trait[i] += part->n_trait[i];
+        slot->n_trait[i] += part->n_trait[i];
+    slot->n_replaced += part->n_replaced;
     sum->read_bytes += part->read_bytes;
-    sum->n_replaced += part->n_replaced;
     *part = (struct pipeline_counters){0};
 }
 
@@ -214,7 +215,7 @@ void *worker_main(void *worker)
         for (size_t i = 0; i < c.n; i++)
             fill_position(w, &c, c.first + i);
         pthread_mutex_lock(&p->lock);
-        add_counters(&p->counters, &w->counters);
+        add_counters(&p->counters, c.slot, &w->counters);
         c.slot->n_left -= c.n;
         if (c.slot->n_left == 0)
             pthread_cond_signal(&p->batch_ready);
