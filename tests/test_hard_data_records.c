@@ -370,6 +370,40 @@ static void test_c2_large_index(void **state)
     remove_dir(dir);
 }
 
+/* Records without a picture among the others, as some builders write for each class: they are in
+ * the index, so they are samples, bad ones. */
+static void test_c2_class_headers(void **state)
+{
+    char *const dir = temp_dir();
+    struct bytes file = {0}, record = {0}, jpeg = {0}, empty = {0};
+    struct source *s;
+    struct pass got;
+
+    (void)state;
+    simple_jpeg(SIZE, SIZE, 1, &jpeg);
+    for (int i = 0; i < 30; i++) {
+        const float range[2] = {(float)i, (float)(i + 5)};
+
+        make_record(&record, i % 6 ? 0 : 2, 0, range, i % 6 ? 0 : 2, 0, i % 6 ? &jpeg : &empty);
+        put_record(&file, &record);
+    }
+    write_file(dir, "a.rec", file.data, file.n);
+    s = open_rec(dir);
+    got = pass_over_source(s, (struct pipeline_config){0});
+    assert_int_equal(got.n_bad, 5);
+    for (int i = 0; i < 30; i++)
+        assert_reason(&got, i, i % 6 ? "" : "the file is empty");
+    outcome("C2", 5,
+            "records without a picture (\"class headers\") that the index lists: bad "
+            "samples, named; the 25 pictures between them are right");
+    pass_free(&got);
+    source_close(s);
+    bytes_release(&file);
+    bytes_release(&record);
+    bytes_release(&jpeg);
+    remove_dir(dir);
+}
+
 /* flag labels follow; the first counts. A flag that the payload can not hold is a bad sample. */
 static void test_c5_flag(void **state)
 {
@@ -556,10 +590,10 @@ static void test_b6_labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_c1_parts),   cmocka_unit_test(test_c1_broken_parts),
-        cmocka_unit_test(test_c2_indexes), cmocka_unit_test(test_c2_large_index),
-        cmocka_unit_test(test_c5_flag),    cmocka_unit_test(test_c6_shrinking_file),
-        cmocka_unit_test(test_b6_labels),
+        cmocka_unit_test(test_c1_parts),          cmocka_unit_test(test_c1_broken_parts),
+        cmocka_unit_test(test_c2_indexes),        cmocka_unit_test(test_c2_large_index),
+        cmocka_unit_test(test_c2_class_headers),  cmocka_unit_test(test_c5_flag),
+        cmocka_unit_test(test_c6_shrinking_file), cmocka_unit_test(test_b6_labels),
     };
 
     return cmocka_run_group_tests_name("hard record files", tests, NULL, NULL);
