@@ -1,6 +1,7 @@
 /* Hard inputs, what bad samples cost: a folder of 50 good and 50 truncated pictures for 20 epochs.
  * Every epoch names each bad one once, delivers as many samples as the last and takes no memory.
  * Run by hand, it prints the memory of every epoch. */
+#include <dirent.h>
 #include <malloc.h>
 
 #include "hard_data.h"
@@ -63,7 +64,20 @@ static void wait_idle(struct pipeline *p, uint64_t n_read)
     }
 }
 
+static int n_open_files(void)
+{
+    DIR *const dir = opendir("/proc/self/fd");
+    int n = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
 struct epoch {
+    int n_open;
     long rss_kib;
     size_t heap_bytes;
 };
@@ -91,7 +105,7 @@ static struct epoch run_epoch(struct pipeline *p, const struct pipeline_config *
     for (int i = 0; i < N_PICTURES; i++)
         assert_int_equal(named[i], i % 2);
     wait_idle(p, f->mode == PIPELINE_EVAL ? ahead : 0);
-    e = (struct epoch){rss_kib(), heap_bytes()};
+    e = (struct epoch){n_open_files(), rss_kib(), heap_bytes()};
     return e;
 }
 
@@ -108,6 +122,7 @@ static void check_flat(const char *what, const struct pipeline_config *f, size_t
                what, (int)i + 1, N_PICTURES, N_EACH, e[i].rss_kib, e[i].heap_bytes);
     }
     pipeline_close(p);
+    assert_in_range(e[EPOCHS - 1].n_open, 0, e[WARM].n_open + f->n_threads);
     if (MEASURED && e[EPOCHS - 1].heap_bytes > e[WARM].heap_bytes + allowed)
         fail_msg("%s: the heap grows from %zu to %zu bytes", what, e[WARM].heap_bytes,
                  e[EPOCHS - 1].heap_bytes);
