@@ -199,9 +199,9 @@ UNUSED_FUNCTION void plain_decode(const struct bytes *jpeg, uint8_t *px)
         jpeg_read_scanlines(&d, &row, 1);
         for (int x = 0; x < SIZE; x++)
             for (int c = 0; c < 3; c++)
-                to[x * 3 + c] = d.output_components == 4
-                                    ? (uint8_t)((line[x * 4 + c] * line[x * 4 + 3] + 127) / 255)
-                                    : line[x * 3 + c];
+                to[x * 3 + c] = (uint8_t)(d.output_components == 4
+                                              ? (line[x * 4 + c] * line[x * 4 + 3] + 127) / 255
+                                              : line[x * 3 + c]);
     }
     jpeg_finish_decompress(&d);
     jpeg_destroy_decompress(&d);
