@@ -297,6 +297,33 @@ static void test_bad_files_are_refused(void **state)
     free(px);
 }
 
+/* A header may be all that somebody wants to know; the next picture is none the worse. */
+static void test_a_header_can_be_looked_at_alone(void **state)
+{
+    uint8_t *const px = picture_new(WIDTH, HEIGHT, 1);
+    struct decoder *const d = decoder_new(0);
+    struct bytes b[2] = {{0}};
+    struct image got = {0};
+    struct rect whole;
+
+    (void)state;
+    make_jpeg(&plain_jpeg, px, WIDTH, HEIGHT, &b[0]);
+    make_png(WIDTH, HEIGHT, PNG_COLOR_TYPE_RGB, 8, 0, px, &b[1]);
+    for (int i = 0; i < 32; i++) { /* each after each, looked at or decoded */
+        const struct bytes *const one = &b[i >> 1 & 1];
+
+        assert_int_equal(decoder_begin(d, one->data, one->n, &whole), 0);
+        assert_int_equal(whole.width, WIDTH);
+        if (i % 3 == 0)
+            assert_int_equal(decoder_crop(d, whole, &got), 0);
+    }
+    image_release(&got);
+    bytes_release(&b[0]);
+    bytes_release(&b[1]);
+    decoder_free(d);
+    free(px);
+}
+
 /* Damage in the entropy-coded data, which still ends properly. */
 static void test_damage_inside_a_jpeg_is_found(void **state)
 {
@@ -473,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_png_colour_types),
         cmocka_unit_test(test_png_crops_with_and_without_interlace),
         cmocka_unit_test(test_bad_files_are_refused),
+        cmocka_unit_test(test_a_header_can_be_looked_at_alone),
         cmocka_unit_test(test_damage_inside_a_jpeg_is_found),
         cmocka_unit_test(test_random_damage_is_survived),
         cmocka_unit_test(test_a_huge_claim_is_refused_before_memory_is_taken),

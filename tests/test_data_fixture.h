@@ -45,11 +45,14 @@ struct jpeg_kind {
     const char *name;
     int components, h, v; /* luma sampling */
     int progressive, restart, arithmetic, rgb, no_adobe;
+    int cmyk; /* four components: stored as CMYK, not as YCCK */
+    int key;  /* four components: grey goes into the key */
 };
 
-static const struct jpeg_kind plain_jpeg __attribute__((unused)) = {"420", 3, 2, 2, 0, 0, 0, 0, 0};
+static const struct jpeg_kind plain_jpeg
+    __attribute__((unused)) = {.name = "420", .components = 3, .h = 2, .v = 2};
 
-/* RGB pixels -> one component, three or four (then as inverted CMYK, key always full). */
+/* RGB pixels -> one component, three or four (then as inverted CMYK, key full unless asked for). */
 UNUSED_FUNCTION void convert_row(const struct jpeg_kind *k, const uint8_t *rgb, uint8_t *dst, int n)
 {
     for (int x = 0; x < n; x++, rgb += 3, dst += k->components) {
@@ -60,13 +63,20 @@ UNUSED_FUNCTION void convert_row(const struct jpeg_kind *k, const uint8_t *rgb, 
         memcpy(dst, rgb, 3);
         if (k->components == 4)
             dst[3] = 255;
+        if (k->components == 4 && k->key) {
+            const int most = rgb[0] > rgb[1] ? rgb[0] : rgb[1];
+
+            dst[3] = (uint8_t)(most > rgb[2] ? most : rgb[2]);
+            for (int c = 0; c < 3 && dst[3]; c++)
+                dst[c] = (uint8_t)((rgb[c] * 255 + dst[3] / 2) / dst[3]);
+        }
     }
 }
 
 UNUSED_FUNCTION void set_kind(struct jpeg_compress_struct *c, const struct jpeg_kind *k)
 {
     jpeg_set_defaults(c);
-    if (k->components == 4 && !k->no_adobe)
+    if (k->components == 4 && !k->no_adobe && !k->cmyk)
         jpeg_set_colorspace(c, JCS_YCCK);
     if (k->rgb)
         jpeg_set_colorspace(c, JCS_RGB);
@@ -74,6 +84,9 @@ UNUSED_FUNCTION void set_kind(struct jpeg_compress_struct *c, const struct jpeg_
     if (k->h) {
         c->comp_info[0].h_samp_factor = k->h;
         c->comp_info[0].v_samp_factor = k->v;
+        for (int i = 1; i < c->num_components; i++) /* key is as fine as luma */
+            c->comp_info[i].h_samp_factor = i == 3 ? k->h : 1,
+            c->comp_info[i].v_samp_factor = i == 3 ? k->v : 1;
     }
     if (k->progressive)
         jpeg_simple_progression(c);

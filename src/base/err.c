@@ -40,6 +40,21 @@ const char *err_reason(void)
     return reason;
 }
 
+void err_print(const char *before, const char *text)
+{
+    char line[4 * REASON_BYTES];
+    size_t n = 0;
+
+    for (const char *p = text; *p && n + 5 < sizeof(line); p++) {
+        if ((unsigned char)*p >= 0x20 && *p != 0x7F)
+            line[n++] = *p;
+        else
+            n += (size_t)snprintf(line + n, sizeof(line) - n, "\\x%02x", (unsigned char)*p);
+    }
+    line[n] = '\0';
+    fprintf(stderr, "stave: %s%s\n", before, line);
+}
+
 void warning(const char *fmt, ...)
 {
     char line[REASON_BYTES];
@@ -48,7 +63,7 @@ void warning(const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(line, sizeof(line), fmt, ap);
     va_end(ap);
-    fprintf(stderr, "stave: warning: %s\n", line);
+    err_print("warning: ", line);
 }
 
 _Noreturn void bug_at(const char *file, int line, const char *fmt, ...)

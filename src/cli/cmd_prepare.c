@@ -4,9 +4,10 @@
 
 #include "base/err.h"
 #include "cli/setup.h"
+#include "data/recordio.h"
 
 struct prepare_settings {
-    char *from, *to;
+    char *from, *to, *index;
     int sample;
 };
 
@@ -16,6 +17,8 @@ struct prepare_settings {
 static const struct opt_row rows[] = {
     ROW("from", OPT_STRING, from, .arg = "DIR", .help = "What to convert: a folder with train/CLASS/IMAGE and val/CLASS/IMAGE"),
     ROW("to", OPT_STRING, to, .arg = "DIR", .help = "Where the records go"),
+    ROW("index", OPT_STRING, index, .arg = "FILE.rec",
+        .help = "Only make FILE.idx anew from FILE.rec and say how the old one differed"),
     ROW("sample", OPT_BOOL, sample, .dflt = "no", .help = "Make the workload's small sample set instead"),
 };
 /* clang-format on */
@@ -30,6 +33,22 @@ static void tell(void *context, const char *what, uint64_t done, uint64_t total)
                 (unsigned long long)total, done == total ? "\n" : "");
 }
 
+static int rebuild_index(const char *path)
+{
+    struct recordio_rebuilt r;
+
+    TRY(recordio_index_rebuild(path, &r));
+    printf("%s: the index has %llu records now; ", path, (unsigned long long)r.n_records);
+    if (!r.had_index)
+        printf("there was none that could be read\n");
+    else if (r.n_superfluous + r.n_missing == 0)
+        printf("the old one was right\n");
+    else
+        printf("the old one had %llu entries at which no record starts and lacked %llu records\n",
+               (unsigned long long)r.n_superfluous, (unsigned long long)r.n_missing);
+    return 0;
+}
+
 static int prepare(const char *name, const struct prepare_settings *s)
 {
     const struct workload *const w = workload_find(name);
@@ -37,6 +56,10 @@ static int prepare(const char *name, const struct prepare_settings *s)
 
     if (!w)
         return err(E_USAGE, "no workload is called %s; stave list shows them", name);
+    if (s->index && (s->from || s->to || s->sample))
+        return err(E_USAGE, "--index converts nothing; leave --from, --to and --sample out");
+    if (s->index)
+        return rebuild_index(s->index);
     if (!s->to)
         return err(E_USAGE, "say where the records go: --to DIR");
     if (!s->sample && !s->from)

@@ -254,14 +254,14 @@ static int finish(struct run *r, int rc)
     int closed;
 
     if (rc < 0)
-        fprintf(stderr, "stave: %s\n", err_reason());
+        err_print("", err_reason());
     closed = trace_close(&r->trace);
     if (closed < 0)
-        fprintf(stderr, "stave: the log does not stand: %s\n", err_reason());
+        err_print("the log does not stand: ", err_reason());
     if (rc == 0 && closed < 0)
         rc = EXIT_UNTRUSTWORTHY;
     if (run_folder_write_result(r->dir, &r->setup, &r->task, &r->result) < 0) {
-        fprintf(stderr, "stave: %s\n", err_reason());
+        err_print("", err_reason());
         rc = rc == 0 ? EXIT_WORLD : rc;
     }
     machine_warn_changes(&r->setup.machine);

@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     rc = run(argc, argv);
     if (rc < 0) {
         fflush(stdout);
-        fprintf(stderr, "stave: %s\n", err_reason());
+        err_print("", err_reason());
         rc = command_exit_code(rc);
     }
     return flush_results(rc);

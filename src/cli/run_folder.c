@@ -144,7 +144,9 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
         str_printf(out, ",\n  \"skipped_steps\": %lld", r->skipped_steps);
     add_evaluation(out, task, r);
     machine_add_changes(&s->machine, out);
-    str_printf(out, ",\n  \"bad_samples\": %llu\n}\n", (unsigned long long)r->bad_samples);
+    str_printf(out, ",\n  \"bad_samples\": %llu", (unsigned long long)r->bad_samples);
+    pipeline_counters_add_json(&r->counters, out);
+    str_add(out, "\n}\n");
 }
 
 static int write_stages(const char *dir, const struct pipeline_counters *c)

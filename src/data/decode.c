@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "data/exif.h"
 
 #define CODEC(name) extern const struct codec codec_##name;
 #include "data/list.h"
@@ -18,7 +19,12 @@ struct decoder {
     size_t current; /* codec of the picture begun */
     int begun;
     int64_t max_pixels;
-    struct rect whole;
+    struct rect stored; /* as the file has it */
+    struct rect whole;  /* as crop sees it */
+    unsigned traits;
+    enum exif_policy policy;
+    int orientation;     /* to be undone by crop */
+    struct image turned; /* what is to be turned upright */
 };
 
 struct decoder *decoder_new(int64_t max_pixels)
@@ -37,7 +43,28 @@ void decoder_free(struct decoder *d)
         return;
     for (size_t i = 0; i < COUNT_OF(codecs); i++)
         codecs[i]->free(d->state[i]);
+    image_release(&d->turned);
     free(d);
+}
+
+void decoder_set_exif(struct decoder *d, enum exif_policy policy)
+{
+    d->policy = policy;
+}
+
+unsigned decoder_traits(const struct decoder *d)
+{
+    return d->traits;
+}
+
+const char *trait_name(enum trait_id id)
+{
+    static const char *const names[N_TRAITS] = {
+#define TRAIT(name) #name,
+#include "data/list.h"
+    };
+
+    return names[id];
 }
 
 static int starts_with(const uint8_t *bytes, size_t n, const char *magic, size_t n_magic)
@@ -65,10 +92,22 @@ static int refuse(const uint8_t *bytes, size_t n)
 
 static int check_size(const struct decoder *d, const char *format)
 {
-    if ((int64_t)d->whole.width * d->whole.height <= d->max_pixels)
+    if ((int64_t)d->stored.width * d->stored.height <= d->max_pixels)
         return 0;
     return err(E_DATA, "this %s claims %d x %d pixels, more than the %lld allowed (max-pixels)",
-               format, d->whole.width, d->whole.height, (long long)d->max_pixels);
+               format, d->stored.width, d->stored.height, (long long)d->max_pixels);
+}
+
+/* What the picture is like, and how crop will see it. */
+static void look(struct decoder *d, const uint8_t *bytes, size_t n)
+{
+    const int tag = exif_orientation(bytes, n);
+
+    d->traits = codecs[d->current]->traits(d->state[d->current]);
+    if (tag != EXIF_UPRIGHT)
+        d->traits |= TRAIT_BIT(exif);
+    d->orientation = d->policy == EXIF_APPLY ? tag : EXIF_UPRIGHT;
+    d->whole = exif_upright(d->orientation, d->stored);
 }
 
 int decoder_begin(struct decoder *d, const uint8_t *bytes, size_t n, struct rect *whole)
@@ -76,18 +115,22 @@ int decoder_begin(struct decoder *d, const uint8_t *bytes, size_t n, struct rect
     size_t i = 0;
     int rc;
 
+    if (d->begun) /* the one before was only looked at */
+        codecs[d->current]->cancel(d->state[d->current]);
     d->begun = 0;
+    d->traits = 0;
     while (i < COUNT_OF(codecs) && !starts_with(bytes, n, codecs[i]->magic, codecs[i]->n_magic))
         i++;
     if (i == COUNT_OF(codecs))
         return refuse(bytes, n);
     d->current = i;
-    TRY(codecs[i]->begin(d->state[i], bytes, n, &d->whole));
+    TRY(codecs[i]->begin(d->state[i], bytes, n, &d->stored));
     rc = check_size(d, codecs[i]->name);
     if (rc < 0) {
         codecs[i]->cancel(d->state[i]);
         return rc;
     }
+    look(d, bytes, n);
     d->begun = 1;
     *whole = d->whole;
     return 0;
@@ -99,5 +142,10 @@ int decoder_crop(struct decoder *d, struct rect r, struct image *out)
     ASSERT(r.x >= 0 && r.y >= 0 && r.width > 0 && r.height > 0);
     ASSERT(r.width <= d->whole.width - r.x && r.height <= d->whole.height - r.y);
     d->begun = 0;
-    return codecs[d->current]->crop(d->state[d->current], r, out);
+    if (d->orientation == EXIF_UPRIGHT)
+        return codecs[d->current]->crop(d->state[d->current], r, out);
+    TRY(codecs[d->current]->crop(d->state[d->current],
+                                 exif_stored_rect(d->orientation, d->stored, r), &d->turned));
+    exif_turn(d->orientation, &d->turned, out);
+    return 0;
 }

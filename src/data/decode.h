@@ -2,12 +2,15 @@
  * decides the format: JPEG (grey, YCbCr, RGB, CMYK, YCCK; baseline, progressive, arithmetic) and
  * PNG (every colour type; alpha is flattened on white, 16 bits become 8 by dividing by 257 and
  * rounding). Other formats are named in the refusal. EXIF orientation is ignored, as the MLPerf
- * reference does.
+ * reference does, unless the decoder is told to turn pictures upright; either way for every format.
  *
  * Damaged or truncated data is E_DATA with a reason and a byte offset: a picture is whole or bad.
  * A file without its end mark is bad whatever the rectangle, so that random crops agree about it.
  * What no decoder can notice stays unnoticed: changed bits that still read as some picture.
- * A decoder belongs to one thread and serves any number of images, good or bad; begin, then crop.
+ * A header that claims more pixels than the bytes behind it could hold is refused before memory is
+ * taken, so a small file can not ask for much of it.
+ * A decoder belongs to one thread and serves any number of images, good or bad; begin, then crop
+ * unless the header was all that was wanted.
  */
 #ifndef STAVE_DATA_DECODE_H
 #define STAVE_DATA_DECODE_H
@@ -19,16 +22,34 @@
 
 enum { DECODE_MAX_PIXELS = 200000000 };
 
+/* What was odd about a picture, one bit each. grey: replicated into three channels. cmyk: CMYK or
+ * YCCK made RGB. alpha: flattened on white. deep: 16 bits scaled to 8. png: not JPEG. exif: tagged
+ * as not upright. */
+enum trait_id {
+#define TRAIT(name) TRAIT_##name,
+#include "data/list.h"
+    N_TRAITS
+};
+#define TRAIT_BIT(name) (1u << TRAIT_##name)
+
+enum exif_policy { EXIF_IGNORE, EXIF_APPLY };
+
 struct decoder;
 
 /* max_pixels: larger pictures are refused before memory is taken for them; 0: DECODE_MAX_PIXELS. */
 struct decoder *decoder_new(int64_t max_pixels);
 void decoder_free(struct decoder *d); /* NULL is fine */
+/* EXIF_APPLY turns pictures upright; a new decoder ignores the tag. */
+void decoder_set_exif(struct decoder *d, enum exif_policy policy);
 
-/* Reads the header. bytes must stay valid until crop has returned. */
+/* Reads the header. bytes must stay valid until crop has returned. whole is the size of the picture
+ * as crop sees it. */
 int decoder_begin(struct decoder *d, const uint8_t *bytes, size_t n, struct rect *whole);
-/* Decodes r, which must lie inside the picture, into out. Once per begin. */
+/* Decodes r, which must lie inside the picture, into out. At most once per begin. */
 int decoder_crop(struct decoder *d, struct rect r, struct image *out);
+/* Bits of enum trait_id, of the picture begun last. */
+unsigned decoder_traits(const struct decoder *d);
+const char *trait_name(enum trait_id id);
 
 /* One format, a row of list.h. A codec need not check limits or the rectangle: decode.c does. */
 struct codec {
@@ -38,6 +59,7 @@ struct codec {
     void *(*new)(void);
     void (*free)(void *state);
     int (*begin)(void *state, const uint8_t *bytes, size_t n, struct rect *whole);
+    unsigned (*traits)(const void *state); /* after begin */
     int (*crop)(void *state, struct rect r, struct image *out);
     void (*cancel)(void *state); /* drops what begin took, when there will be no crop */
 };

@@ -120,9 +120,22 @@ static int has_end(const struct jpeg *j)
     return 0;
 }
 
+/* Huffman codes have at least one bit, and every block of 8 x 8 values has at least one, also in a
+ * progressive file. Arithmetic coding knows no such bound. */
+static int has_bytes(const struct jpeg *j)
+{
+    uint64_t n_blocks = 0;
+
+    for (int i = 0; i < j->lib.num_components; i++)
+        n_blocks +=
+            (uint64_t)j->lib.comp_info[i].width_in_blocks * j->lib.comp_info[i].height_in_blocks;
+    return j->lib.arith_code || n_blocks <= (uint64_t)(j->n - position(j)) * 8;
+}
+
 static int jpeg_begin(void *state, const uint8_t *bytes, size_t n, struct rect *whole)
 {
     struct jpeg *const j = state;
+    int ended;
 
     j->bytes = bytes;
     j->n = n;
@@ -131,10 +144,22 @@ static int jpeg_begin(void *state, const uint8_t *bytes, size_t n, struct rect *
     jpeg_mem_src(&j->lib, bytes, (unsigned long)n);
     jpeg_read_header(&j->lib, TRUE);
     *whole = (struct rect){.width = (int)j->lib.image_width, .height = (int)j->lib.image_height};
-    if (has_end(j))
+    ended = has_end(j);
+    if (ended && has_bytes(j))
         return 0;
     jpeg_abort_decompress(&j->lib);
-    return err(E_DATA, "the JPEG is truncated: no end-of-image mark in its %zu bytes", n);
+    if (!ended)
+        return err(E_DATA, "the JPEG is truncated: no end-of-image mark in its %zu bytes", n);
+    return err(E_DATA, "the JPEG claims %d x %d pixels, which its %zu bytes can not hold",
+               whole->width, whole->height, n);
+}
+
+static unsigned jpeg_traits(const void *state)
+{
+    const struct jpeg *const j = state;
+
+    return (j->lib.num_components == 1 ? TRAIT_BIT(grey) : 0) |
+           (j->lib.num_components == 4 ? TRAIT_BIT(cmyk) : 0);
 }
 
 /* Programs that write CMYK write it inverted (255 is no ink), with or without Adobe's marker. */
@@ -201,6 +226,7 @@ const struct codec codec_jpeg = {
     .new = jpeg_new,
     .free = jpeg_free,
     .begin = jpeg_begin,
+    .traits = jpeg_traits,
     .crop = jpeg_crop,
     .cancel = jpeg_cancel,
 };

@@ -1,7 +1,9 @@
 /* What the data layer is made of, one macro a line: include it with the macros wanted defined.
  * SOURCE(name): a kind of data set, source_NAME in a file of its own; probed in this order.
  * CODEC(name): an image format, codec_NAME; told apart by the first bytes of the content.
- * STAGE(name): a step of the pipeline, in the order a sample passes them, stage_NAME. */
+ * STAGE(name): a step of the pipeline, in the order a sample passes them, stage_NAME.
+ * TRAIT(name): what a picture has that RGB pixels of 8 bits have not, TRAIT_NAME; decode.h says
+ * what becomes of it. */
 #ifndef SOURCE
 #define SOURCE(name)
 #endif
@@ -10,6 +12,9 @@
 #endif
 #ifndef STAGE
 #define STAGE(name)
+#endif
+#ifndef TRAIT
+#define TRAIT(name)
 #endif
 
 SOURCE(recordio)
@@ -22,6 +27,14 @@ STAGE(read)
 STAGE(decode)
 STAGE(augment)
 
+TRAIT(grey)
+TRAIT(cmyk)
+TRAIT(alpha)
+TRAIT(deep)
+TRAIT(png)
+TRAIT(exif)
+
 #undef SOURCE
 #undef CODEC
 #undef STAGE
+#undef TRAIT

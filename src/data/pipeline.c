@@ -131,7 +131,7 @@ static int start_workers(struct pipeline *p)
         struct worker *const w = &p->workers[i];
 
         w->p = p;
-        work_init(&w->work, f->max_pixels);
+        work_init(&w->work, f->max_pixels, f->exif);
         w->work.source = f->source;
         w->work.train = f->mode == PIPELINE_TRAIN ? &f->train : NULL;
         w->work.eval = f->mode == PIPELINE_EVAL ? &f->eval : NULL;
@@ -146,6 +146,18 @@ static int start_workers(struct pipeline *p)
     return rc ? err(E_IO, "start loader thread %d of %d: %s", p->n_started + 1, f->n_threads,
                     strerror(rc))
               : 0;
+}
+
+/* It works, but is seldom meant. */
+static void warn_small(const struct pipeline_config *f)
+{
+    const uint64_t global = (uint64_t)f->batch_size * (uint64_t)f->n_ranks;
+
+    if (f->mode == PIPELINE_TRAIN && !f->synthetic && f->source->n_samples < global)
+        warning("%s holds %llu samples, fewer than the batch of %llu: each step trains on all of "
+                "them and pads the rest, which has no weight",
+                f->source->path, (unsigned long long)f->source->n_samples,
+                (unsigned long long)global);
 }
 
 static void pipeline_init(struct pipeline *p)
@@ -177,6 +189,7 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **out)
 
     *out = NULL;
     TRY(check_config(&f));
+    warn_small(&f);
     f.prefetch = f.synthetic ? 1 : f.prefetch;
     p = xcalloc(1, sizeof(*p));
     p->config = f;
@@ -216,7 +229,18 @@ void pipeline_close(struct pipeline *p)
     free(p);
 }
 
-static void wait_ready(struct pipeline *p, const struct slot *s)
+/* Under the lock: workers are ahead, so what became of samples counts when it is handed over. */
+static void count_delivered(struct pipeline *p, struct slot *s)
+{
+    p->counters.n_replaced += s->n_replaced;
+    s->n_replaced = 0;
+    for (int i = 0; i < N_TRAITS; i++) {
+        p->counters.n_trait[i] += s->n_trait[i];
+        s->n_trait[i] = 0;
+    }
+}
+
+static void wait_ready(struct pipeline *p, struct slot *s)
 {
     int64_t start;
 
@@ -230,6 +254,7 @@ static void wait_ready(struct pipeline *p, const struct slot *s)
             pthread_cond_wait(&p->batch_ready, &p->lock);
         p->counters.consumer_wait_ns += clock_ns() - start;
     }
+    count_delivered(p, s);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -277,4 +302,14 @@ void pipeline_counters(struct pipeline *p, struct pipeline_counters *out)
     pthread_mutex_lock(&p->lock);
     *out = p->counters;
     pthread_mutex_unlock(&p->lock);
+}
+
+void pipeline_counters_add_json(const struct pipeline_counters *c, struct str *out)
+{
+    str_printf(out, ",\n  \"replaced_samples\": %llu,\n  \"pictures\": {",
+               (unsigned long long)c->n_replaced);
+    for (int i = 0; i < N_TRAITS; i++)
+        str_printf(out, "%s\"%s\": %llu", i ? ", " : "", trait_name((enum trait_id)i),
+                   (unsigned long long)c->n_trait[i]);
+    str_add(out, "}");
 }

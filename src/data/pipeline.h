@@ -18,6 +18,7 @@
 #ifndef STAVE_DATA_PIPELINE_H
 #define STAVE_DATA_PIPELINE_H
 
+#include "base/str.h"
 #include "data/augment.h"
 #include "data/source.h"
 #include "data/stage.h"
@@ -41,6 +42,7 @@ struct pipeline_config {
     int label_offset;   /* added to every stored label */
     int n_classes;      /* labels must be in 0..n_classes-1; 0: not checked */
     int64_t max_pixels; /* see decode.h */
+    enum exif_policy exif;
     struct augment_train train;
     struct augment_eval eval;
     /* One fixed batch of random pixels and labels, delivered again and again without work: what the
@@ -80,9 +82,12 @@ struct pipeline_counters {
         uint64_t samples;
         int64_t busy_ns; /* wall clock, summed over workers */
     } stage[N_STAGES];
-    uint64_t read_bytes, batches, n_replaced;
-    int64_t consumer_wait_ns; /* the consumer had no batch: data is the limit */
-    int64_t worker_wait_ns;   /* workers had no free slot: data is not the limit; summed */
+    uint64_t read_bytes, batches;
+    /* of the batches delivered, so the same for any number of threads: */
+    uint64_t n_replaced;
+    uint64_t n_trait[N_TRAITS]; /* pictures used that had it, one count each time */
+    int64_t consumer_wait_ns;   /* the consumer had no batch: data is the limit */
+    int64_t worker_wait_ns;     /* workers had no free slot: data is not the limit; summed */
 };
 
 struct pipeline;
@@ -102,5 +107,7 @@ uint64_t pipeline_bad_count(const struct pipeline *p);
  * leaves more than 256 untold, the later ones are counted but not kept. */
 const struct bad_sample *pipeline_bad_next(struct pipeline *p);
 void pipeline_counters(struct pipeline *p, struct pipeline_counters *out);
+/* Appends what became of samples: , "replaced_samples": N, "pictures": {"cmyk": N...}. */
+void pipeline_counters_add_json(const struct pipeline_counters *c, struct str *out);
 
 #endif

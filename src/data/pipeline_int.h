@@ -23,6 +23,7 @@ struct slot {
     size_t n_left;          /* (lock) samples still to be filled */
     struct bad_found *bads; /* (lock) until ready */
     size_t n_bads, cap_bads;
+    uint64_t n_replaced, n_trait[N_TRAITS]; /* (lock) of this batch */
     int code; /* (lock) the failure that ends the stream here: the first by place */
     size_t code_place;
     char reason[1024];

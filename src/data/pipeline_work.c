@@ -52,6 +52,14 @@ static int check_label(const struct pipeline_config *f, int64_t label)
                (long long)label, f->n_classes - 1, f->label_offset);
 }
 
+static void count_traits(struct worker *w)
+{
+    const unsigned traits = decoder_traits(w->work.decoder);
+
+    for (int i = 0; i < N_TRAITS; i++)
+        w->counters.n_trait[i] += traits >> i & 1;
+}
+
 /* Sample w->work.index into position i of the batch. */
 static int fill_sample(struct worker *w, const struct batch *b, size_t i)
 {
@@ -67,6 +75,7 @@ static int fill_sample(struct worker *w, const struct batch *b, size_t i)
     TRY(check_label(f, label));
     ((int32_t *)b->tensor[BATCH_LABELS].data)[i] = (int32_t)label;
     ((int64_t *)b->tensor[BATCH_INDICES].data)[i] = (int64_t)w->work.index;
+    count_traits(w);
     return 0;
 }
 
@@ -179,14 +188,17 @@ static int claim(struct worker *w, struct chunk *c)
     return 1;
 }
 
-static void add_counters(struct pipeline_counters *sum, struct pipeline_counters *part)
+static void add_counters(struct pipeline_counters *sum, struct slot *slot,
+                         struct pipeline_counters *part)
 {
     for (size_t i = 0; i < N_STAGES; i++) {
         sum->stage[i].samples += part->stage[i].samples;
         sum->stage[i].busy_ns += part->stage[i].busy_ns;
     }
+    for (size_t i = 0; i < N_TRAITS; i++)
+        slot->n_trait[i] += part->n_trait[i];
+    slot->n_replaced += part->n_replaced;
     sum->read_bytes += part->read_bytes;
-    sum->n_replaced += part->n_replaced;
     *part = (struct pipeline_counters){0};
 }
 
@@ -202,7 +214,7 @@ void *worker_main(void *worker)
         for (size_t i = 0; i < c.n; i++)
             fill_position(w, &c, c.first + i);
         pthread_mutex_lock(&p->lock);
-        add_counters(&p->counters, &w->counters);
+        add_counters(&p->counters, c.slot, &w->counters);
         c.slot->n_left -= c.n;
         if (c.slot->n_left == 0)
             pthread_cond_signal(&p->batch_ready);

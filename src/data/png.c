@@ -82,6 +82,27 @@ static int has_end(const uint8_t *bytes, size_t n)
     return 0;
 }
 
+/* Deflate makes at most 1032 bytes of one. */
+static int has_bytes(const struct png *p)
+{
+    const uint64_t bits = (uint64_t)png_get_channels(p->lib, p->info) *
+                          png_get_bit_depth(p->lib, p->info) * png_get_image_width(p->lib, p->info);
+
+    return bits / 8 * png_get_image_height(p->lib, p->info) <= (uint64_t)p->n * 1032;
+}
+
+static unsigned traits_png(const void *state)
+{
+    const struct png *const p = state;
+    const int color = png_get_color_type(p->lib, p->info);
+
+    return TRAIT_BIT(png) | (color & PNG_COLOR_MASK_COLOR ? 0 : TRAIT_BIT(grey)) |
+           (color & PNG_COLOR_MASK_ALPHA || png_get_valid(p->lib, p->info, PNG_INFO_tRNS)
+                ? TRAIT_BIT(alpha)
+                : 0) |
+           (png_get_bit_depth(p->lib, p->info) == 16 ? TRAIT_BIT(deep) : 0);
+}
+
 static int begin_png(void *state, const uint8_t *bytes, size_t n, struct rect *whole)
 {
     struct png *const p = state;
@@ -100,6 +121,8 @@ static int begin_png(void *state, const uint8_t *bytes, size_t n, struct rect *w
     p->info = png_create_info_struct(p->lib);
     png_set_read_fn(p->lib, p, on_read);
     png_read_info(p->lib, p->info);
+    if (!has_bytes(p))
+        png_error(p->lib, "it claims more pixels than its bytes can hold");
     *whole = (struct rect){.width = (int)png_get_image_width(p->lib, p->info),
                            .height = (int)png_get_image_height(p->lib, p->info)};
     return 0;
@@ -173,6 +196,7 @@ const struct codec codec_png = {
     .new = new_png,
     .free = free_png,
     .begin = begin_png,
+    .traits = traits_png,
     .crop = crop_png,
     .cancel = cancel_png,
 };

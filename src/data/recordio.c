@@ -92,6 +92,11 @@ static int join_parts(struct bytes *b)
         at = at < b->n ? at : b->n;
         expect_more = word[1] >> 29 == PART_FIRST || word[1] >> 29 == PART_MIDDLE;
     } while (expect_more);
+    if (at != b->n)
+        return err(E_DATA,
+                   "the record ends after %zu bytes, but the index gives it %zu: an entry is "
+                   "missing; stave prepare --index makes the index anew",
+                   at, b->n);
     b->n = to;
     return 0;
 }

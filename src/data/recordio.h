@@ -30,8 +30,15 @@ struct recordio_index {
 int recordio_index_load(int fd, const char *path_rec, struct recordio_index *out);
 /* Walks the part headers of the whole file. */
 int recordio_index_scan(int fd, const char *path_rec, struct recordio_index *out);
-/* Writes FILE.idx anew from FILE.rec. */
-int recordio_index_rebuild(const char *path_rec);
+/* What was there before an index was made anew. */
+struct recordio_rebuilt {
+    uint64_t n_records;
+    int had_index;          /* 1: there was one that could be read */
+    uint64_t n_superfluous; /* its entries at which no record starts, or that came twice */
+    uint64_t n_missing;     /* records it had no entry for */
+};
+/* Writes FILE.idx anew from FILE.rec and says how the old one differed. */
+int recordio_index_rebuild(const char *path_rec, struct recordio_rebuilt *out);
 void recordio_index_release(struct recordio_index *x);
 /* FILE.rec -> FILE.idx, heap. */
 char *recordio_index_path(const char *path_rec);

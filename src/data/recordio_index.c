@@ -163,8 +163,8 @@ static int parse_index(const char *path, const char *text, size_t n, struct reco
 
         if (got < 0)
             return err(E_DATA,
-                       "%s line %zu is not \"key TAB byte offset\"; remove the file and the "
-                       "index is rebuilt from the .rec file",
+                       "%s line %zu is not \"key TAB byte offset\"; stave prepare "
+                       "--index makes it anew from the .rec file",
                        path, line);
         if (got > 0)
             add_offset(out, offset, &cap);
@@ -199,11 +199,10 @@ static int check_index(int fd, const char *path_rec, const char *path,
     char first[512] = "";
 
     if (x->n == 0 || x->offset[0] != 0)
-        return err(
-            E_DATA,
-            "the index %s does not match %s: it has no entry for the record at byte 0; remove "
-            "%s and the index is rebuilt from the .rec file",
-            path, path_rec, path);
+        return err(E_DATA,
+                   "the index %s does not match %s: it has no entry for the record at byte 0; "
+                   "stave prepare --index makes it anew from the .rec file",
+                   path, path_rec);
     for (uint64_t k = 0; k < checked; k++) {
         const uint64_t i = checked == 1 ? 0 : k * (x->n - 1) / (checked - 1);
 
@@ -217,9 +216,9 @@ static int check_index(int fd, const char *path_rec, const char *path,
         return 0;
     return err(E_DATA,
                "the index %s does not match %s: %llu of %llu entries checked (of %llu) are wrong, "
-               "first %s; remove %s and the index is rebuilt from the .rec file",
+               "first %s; stave prepare --index makes it anew from the .rec file",
                path, path_rec, (unsigned long long)n_bad, (unsigned long long)checked,
-               (unsigned long long)x->n, first, path);
+               (unsigned long long)x->n, first);
 }
 
 static int load_index(int fd, const char *path_rec, const char *path, struct recordio_index *out)
@@ -256,25 +255,71 @@ int recordio_index_load(int fd, const char *path_rec, struct recordio_index *out
     return rc;
 }
 
-int recordio_index_rebuild(const char *path_rec)
+/* Both lists ascend. */
+static void compare(const struct recordio_index *old, const struct recordio_index *made,
+                    struct recordio_rebuilt *out)
+{
+    uint64_t i = 0, k = 0;
+
+    while (i < old->n || k < made->n) {
+        if (k == made->n || (i < old->n && old->offset[i] < made->offset[k])) {
+            out->n_superfluous++;
+            i++;
+        } else if (i == old->n || old->offset[i] > made->offset[k]) {
+            out->n_missing++;
+            k++;
+        } else {
+            i++;
+            k++;
+        }
+    }
+}
+
+static int write_index(const char *path, const struct recordio_index *x)
+{
+    struct str text = STR_INIT;
+    int rc;
+
+    for (uint64_t i = 0; i < x->n; i++)
+        str_printf(&text, "%llu\t%llu\n", (unsigned long long)i, (unsigned long long)x->offset[i]);
+    rc = file_replace(path, text.s ? text.s : "", text.len);
+    str_release(&text);
+    return rc;
+}
+
+static void look_at_old(const char *path, const struct recordio_index *made,
+                        struct recordio_rebuilt *out)
+{
+    struct recordio_index old = {0};
+    char *text = NULL;
+    size_t n;
+
+    if (file_read(path, max_idx_bytes, &text, &n) == 0 && parse_index(path, text, n, &old) == 0) {
+        out->had_index = 1;
+        compare(&old, made, out);
+    }
+    free(text);
+    recordio_index_release(&old);
+}
+
+int recordio_index_rebuild(const char *path_rec, struct recordio_rebuilt *out)
 {
     const int fd = open(path_rec, O_RDONLY | O_CLOEXEC);
     struct recordio_index x;
-    struct str text = STR_INIT;
     char *path;
     int rc;
 
+    *out = (struct recordio_rebuilt){0};
     if (fd < 0)
         return err(E_IO, "open %s: %s", path_rec, strerror(errno));
     rc = recordio_index_scan(fd, path_rec, &x);
     close(fd);
     TRY(rc);
-    for (uint64_t i = 0; i < x.n; i++)
-        str_printf(&text, "%llu\t%llu\n", (unsigned long long)i, (unsigned long long)x.offset[i]);
     path = recordio_index_path(path_rec);
-    rc = file_replace(path, text.s ? text.s : "", text.len);
+    out->n_records = x.n;
+    look_at_old(path, &x, out);
+    rc = write_index(path, &x);
     free(path);
-    str_release(&text);
     recordio_index_release(&x);
     return rc;
 }

@@ -4,6 +4,8 @@
 
 static const char *const on_bad_names[] = {[ON_BAD_SKIP] = "skip", [ON_BAD_FAIL] = "fail", NULL};
 
+static const char *const exif_names[] = {[EXIF_IGNORE] = "ignore", [EXIF_APPLY] = "apply", NULL};
+
 #define ROW(...) OPT_ROW(data_settings, __VA_ARGS__)
 
 /* clang-format off */
@@ -18,6 +20,8 @@ static const struct opt_row rows[] = {
         .help = "A sample that can not be read: name it and go on with another, or stop the run"),
     ROW("max-pixels", OPT_SIZE, max_pixels, .dflt = "200M", .min = 1, .max = 1e12, .arg = "N",
         .help = "Larger pictures count as bad samples"),
+    ROW("exif-orientation", OPT_CHOICE, exif, .dflt = "ignore", .choices = exif_names, .arg = "POLICY",
+        .help = "A picture tagged as not upright: take it as it is stored, as the MLPerf reference does, or turn it"),
     ROW("label-offset", OPT_INT, label_offset, .dflt = "0", .min = -1e6, .max = 1e6, .arg = "N",
         .help = "Added to every stored label"),
     ROW("synthetic", OPT_BOOL, synthetic, .dflt = "no",
@@ -35,6 +39,7 @@ struct pipeline_config data_config(const struct data_settings *s)
         .n_threads = (int)s->num_threads,
         .prefetch = (int)s->prefetch,
         .on_bad = (enum on_bad)s->on_bad,
+        .exif = (enum exif_policy)s->exif,
         .label_offset = (int)s->label_offset,
         .max_pixels = s->max_pixels,
         .synthetic = s->synthetic,

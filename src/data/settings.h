@@ -9,7 +9,7 @@
 struct data_settings {
     char *data_dir;
     long long num_threads, prefetch, max_pixels, label_offset, synthetic_samples;
-    int on_bad, synthetic;
+    int on_bad, synthetic, exif;
 };
 
 extern const struct opt_table data_options;

@@ -96,18 +96,10 @@ const char *source_class_name(const struct source *s, int c)
     return s->ops->class_name ? s->ops->class_name(s, c) : NULL;
 }
 
-int source_label_range(const struct source *s, int64_t *min, int64_t *max)
+int source_label(const struct source *s, uint64_t i, int64_t *label)
 {
-    *min = INT64_MAX;
-    *max = INT64_MIN;
-    for (uint64_t i = 0; i < s->n_samples; i++) {
-        int64_t label;
-
-        TRY(s->ops->label(s, i, &label));
-        *min = label < *min ? label : *min;
-        *max = label > *max ? label : *max;
-    }
-    return 0;
+    ASSERT(i < s->n_samples);
+    return s->ops->label(s, i, label);
 }
 
 void sample_release(struct sample *s)

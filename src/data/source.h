@@ -53,8 +53,8 @@ int source_read(const struct source *s, uint64_t i, struct sample *out);
 void source_locate(const struct source *s, uint64_t i, char *text, size_t n);
 /* NULL when the format keeps no names. */
 const char *source_class_name(const struct source *s, int c);
-/* Smallest and largest stored label. Reads every record's header: a check for before a run. */
-int source_label_range(const struct source *s, int64_t *min, int64_t *max);
+/* The stored label, without reading the sample. */
+int source_label(const struct source *s, uint64_t i, int64_t *label);
 
 void sample_release(struct sample *s);
 

@@ -34,9 +34,10 @@ const struct stage *stage_get(enum stage_id id)
     return &stages[id];
 }
 
-void work_init(struct work *w, int64_t max_pixels)
+void work_init(struct work *w, int64_t max_pixels, enum exif_policy exif)
 {
     *w = (struct work){.decoder = decoder_new(max_pixels)};
+    decoder_set_exif(w->decoder, exif);
 }
 
 void work_release(struct work *w)

@@ -36,7 +36,7 @@ struct stage {
 
 const struct stage *stage_get(enum stage_id id);
 
-void work_init(struct work *w, int64_t max_pixels);
+void work_init(struct work *w, int64_t max_pixels, enum exif_policy exif);
 void work_release(struct work *w);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "data/labels.h"
 #include "eval/metrics.h"
 #include "models/resnet50.h"
 #include "rules/ruleset.h"
@@ -181,6 +182,7 @@ static const struct closed_option closed[] = {
     {"synthetic", "no", 0, "the data is synthetic, not ImageNet-1k"},
     {"label-offset", "0|-1", 0, "labels must be the data set's"},
     {"max-pixels", "200M", 0, "another limit may leave pictures out"},
+    {"exif-orientation", "ignore", 0, "the reference does not turn pictures"},
     {"eval-resize", "256", 0, "evaluation must scale as the reference does"},
     {"area-min", "0.05", 0, "crops must be drawn as the reference draws them"},
     {"area-max", "1", 0, "crops must be drawn as the reference draws them"},
@@ -422,6 +424,8 @@ static void add_facts(struct resnet50_run *r, struct task *t)
 static int open_sources(struct resnet50_run *r, struct task *t)
 {
     const struct data_settings *const d = &r->s->data;
+    const struct label_demand demand = {(int)r->own->classes, (int)d->label_offset,
+                                        d->on_bad == ON_BAD_FAIL};
 
     if (d->synthetic) {
         t->n_train = t->n_eval = (uint64_t)d->synthetic_samples;
@@ -435,6 +439,11 @@ static int open_sources(struct resnet50_run *r, struct task *t)
     if (!r->s->only_evaluate)
         TRY(source_open_split(d->data_dir, "train", &r->train));
     TRY(source_open_split(d->data_dir, "val", &r->val));
+    if (r->train) {
+        TRY(source_same_classes(r->train, r->val));
+        TRY(source_check_labels(r->train, demand));
+    }
+    TRY(source_check_labels(r->val, demand));
     t->n_train = r->train ? r->train->n_samples : 0;
     t->n_eval = r->val->n_samples;
     return 0;
@@ -491,6 +500,21 @@ static int prepare_sample(const struct workload_prepare *p, struct prepare_resul
     return 0;
 }
 
+/* Records keep numbers of classes only, so names are compared while there are names. */
+static int check_folders(const char *from)
+{
+    struct source *train = NULL, *val = NULL;
+    int rc = source_open_split(from, "train", &train);
+
+    if (rc == 0)
+        rc = source_open_split(from, "val", &val);
+    if (rc == 0)
+        rc = source_same_classes(train, val);
+    source_close(train);
+    source_close(val);
+    return rc;
+}
+
 static int prepare(const struct workload_prepare *p, struct prepare_result *out)
 {
     struct prepare_result val = {0};
@@ -499,6 +523,7 @@ static int prepare(const struct workload_prepare *p, struct prepare_result *out)
 
     if (p->sample)
         return prepare_sample(p, out);
+    TRY(check_folders(p->from));
     TRY(file_mkdirs(p->to));
     for (int i = 0; i < 2; i++) {
         src = file_join(p->from, i ? "val" : "train");
