@@ -66,8 +66,13 @@ struct plan_totals {
 };
 struct plan_totals plan_totals(const struct plan *p);
 
+/* The op of a node and what it absorbed: "bn_apply+relu". */
+const char *node_label(const struct node *n);
+
 /* The plan as text: one line per step (number, op, scope, shapes, kernel and why, bytes, FLOPs, and
  * time when profiled), then totals and planned memory beside the sum of all tensors. */
 void plan_explain(const struct plan *p, struct str *out);
+/* The steps as a JSON array. */
+void plan_json(const struct plan *p, struct str *out);
 
 #endif

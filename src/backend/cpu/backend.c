@@ -1,6 +1,7 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <stdlib.h>
 
+#include "backend/cpu/ceilings.h"
 #include "backend/cpu/cpu.h"
 #include "backend/host.h"
 #include "base/cpus.h"
@@ -42,6 +43,11 @@ static void cpu_close(struct device *d)
     free(d);
 }
 
+static int cpu_measure(struct device *d, struct ceilings *out)
+{
+    return cpu_ceilings(d->lib.threads, out);
+}
+
 static void cpu_describe(const struct device *d, struct str *out)
 {
     const dnnl_version_t *const v = dnnl_version();
@@ -78,5 +84,6 @@ const struct backend backend_cpu = {
     .read = host_read,
     .sync = host_sync,
     .supports = cpu_supports,
+    .measure = cpu_measure,
     .kernels = cpu_kernels,
 };
