@@ -12,11 +12,8 @@ static double ns_of(double amount, double per_s)
     return per_s > 0 ? amount / per_s * 1e9 : 0;
 }
 
-struct bound node_bound(const struct node *n, const struct ceilings *c)
+struct bound cost_bound(struct cost cost, const struct ceilings *c)
 {
-    struct cost cost;
-
-    node_cost(n, &cost);
     return (struct bound){ns_of(cost.flops, c->f32_flops_per_s),
                           ns_of(cost.bytes, ceilings_bytes_per_s(c))};
 }

@@ -10,7 +10,7 @@ struct bound {
     double flops_ns, bytes_ns; /* 0 when there is no ceiling */
 };
 
-struct bound node_bound(const struct node *n, const struct ceilings *c);
+struct bound cost_bound(struct cost cost, const struct ceilings *c);
 double bound_ns(struct bound b);         /* the larger of the two */
 const char *bound_limit(struct bound b); /* "FLOPs", "bytes", or "-" when there is none */
 double ceilings_bytes_per_s(const struct ceilings *c); /* the better of copy and triad */

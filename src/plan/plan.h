@@ -38,6 +38,7 @@ struct plan {
     size_t scratch_bytes;
     int bound_set;    /* the set whose addresses the steps hold, -1 for none */
     int64_t *step_ns; /* when profiling: summed time of each step; else NULL */
+    int tells;        /* each step says what it did: DEBUG is 2 or more */
     int64_t runs;
 };
 

@@ -17,10 +17,11 @@ static struct profile_row *row_of(struct profile *f, const char *label)
 
 static void add_step(struct profile_row *r, const struct plan *p, int i, const struct ceilings *c)
 {
-    const struct bound b = node_bound(p->steps[i].node, c);
     struct cost cost;
+    struct bound b;
 
     node_cost(p->steps[i].node, &cost);
+    b = cost_bound(cost, c);
     r->steps++;
     r->ns += (double)p->step_ns[i] / (double)p->runs;
     r->flops += cost.flops;
