@@ -229,12 +229,12 @@ static int bench_all(const struct engine *e, const struct bench_settings *own)
 
 static int check_choice(const struct bench_settings *own)
 {
+    if (!own->op && (own->in || own->attr))
+        return err(E_USAGE, "--in and --attr belong to --op, which is not given");
     if (!own->op && !own->all)
         return err(E_USAGE, "stave bench-op needs WORKLOAD, --op NAME or --all");
     if (own->op && own->all)
         return err(E_USAGE, "--op and --all exclude each other");
-    if (!own->op && (own->in || own->attr))
-        return err(E_USAGE, "--in and --attr belong to --op, which is not given");
     if (own->match)
         return err(E_USAGE, "--match belongs to WORKLOAD, which is not given");
     return 0;

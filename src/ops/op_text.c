@@ -44,11 +44,9 @@ static int parse_shape(const char *s, struct shape *out)
 
         errno = 0;
         dim = is_digit(*s) ? strtoll(s, &end, 10) : 0;
-        if (dim < 1 || errno || dim > most_elements || out->rank == MAX_RANK)
+        if (dim < 1 || errno || dim > most_elements / n || out->rank == MAX_RANK)
             return 0;
         n *= dim;
-        if (n > most_elements)
-            return 0;
         out->dim[out->rank++] = dim;
         s = end;
         if (*s != 'x')

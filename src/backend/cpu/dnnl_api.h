@@ -42,6 +42,7 @@ struct cpu_conv_shape {
 struct cpu_matmul_shape {
     int64_t m, n, k;
     int trans_a, trans_b;
+    int accumulate; /* dst += a b */
 };
 
 int64_t cpu_conv_out_h(const struct cpu_conv_shape *s);
