@@ -79,10 +79,10 @@ static int bench_use(const struct bench *b, const struct op_use *u, const char *
 
     TRY(op_bench(b->engine, u, b->runs, &t));
     ns = t.median_ns > 0 ? (double)t.median_ns : 1;
-    bound = cost_bound(t.cost, &b->ceilings);
+    bound = cost_bound(t.cost, u->n_in > 0 && u->in[0].dtype == DT_BF16, &b->ceilings);
     add_inputs(u, &in);
     if (u->op->n_out)
-        type_add_text(DT_F32, t.out[0], &out);
+        type_add_text(t.out[0].dtype, t.out[0].shape, &out);
     printf("%-18s %-26s %-34s %-20s x%-6d %10.3f %10.3f", u->op->name, scope, in.s ? in.s : "",
            out.s ? out.s : "", times, ns / 1e6, (double)t.min_ns / 1e6);
     if (b->engine->backend->computes)

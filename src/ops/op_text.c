@@ -74,11 +74,11 @@ int type_parse(const char *text, enum dtype *dtype, struct shape *shape)
         return 0;
     return err(E_USAGE,
                "\"%.100s\" is no tensor; expected dimensions such as 32x56x56x64 (at most %d) or "
-               "scalar, after i32: or u8: for integers",
+               "scalar, after i32:, u8: or bf16: for another type than f32",
                text, MAX_RANK);
 }
 
-enum field_type { FIELD_INT, FIELD_INT64, FIELD_REAL, FIELD_FLOATS, FIELD_SHAPE };
+enum field_type { FIELD_INT, FIELD_INT64, FIELD_REAL, FIELD_FLOATS, FIELD_SHAPE, FIELD_DTYPE };
 enum { FLOATS = 4 };
 
 struct field {
@@ -108,6 +108,7 @@ static const struct field
                 FIELD(update, nesterov, INT, 0), FIELD(update, rate_outside, INT, 0), FIELD(update, plain, INT, 0),
                 FIELD(update, lr_mult, REAL, 1), {0}},
     fill[] = {FIELD(fill, shape, SHAPE, 0), FIELD(fill, value, REAL, 0), {0}},
+    cast[] = {FIELD(cast, to, DTYPE, DT_F32), {0}},
     none[] = {{0}};
 
 /* The ops that have attributes. */
@@ -118,7 +119,7 @@ static const struct field *const fields[N_OPS] = {
     [OP_bn_apply] = bn_apply, [OP_matmul] = matmul, [OP_softmax_xent] = loss, [OP_softmax_xent_grad] = loss,
     [OP_image_norm] = image_norm, [OP_rsqrt] = reals, [OP_scale] = reals, [OP_clip_scale] = reals,
     [OP_slice] = slice, [OP_slice_grad] = slice, [OP_topk] = topk, [OP_topk_grad] = topk, [OP_all_to_all] = exchange,
-    [OP_sgd] = update, [OP_lars] = update, [OP_adamw] = update, [OP_sparse_sgd] = update, [OP_constant] = fill,
+    [OP_sgd] = update, [OP_lars] = update, [OP_adamw] = update, [OP_sparse_sgd] = update, [OP_constant] = fill, [OP_cast] = cast,
 };
 /* clang-format on */
 
@@ -151,6 +152,9 @@ static void set_default(const struct field *f, union attr *a)
     case FIELD_SHAPE:
         *(struct shape *)at(f, a) = shape_scalar();
         break;
+    case FIELD_DTYPE:
+        *(enum dtype *)at(f, a) = (enum dtype)f->dflt;
+        break;
     }
 }
 
@@ -160,7 +164,8 @@ static size_t field_bytes(const struct field *f)
                                    [FIELD_INT64] = sizeof(int64_t),
                                    [FIELD_REAL] = sizeof(double),
                                    [FIELD_FLOATS] = FLOATS * sizeof(float),
-                                   [FIELD_SHAPE] = sizeof(struct shape)};
+                                   [FIELD_SHAPE] = sizeof(struct shape),
+                                   [FIELD_DTYPE] = sizeof(enum dtype)};
 
     return bytes[f->type];
 }
@@ -185,6 +190,9 @@ static void add_value(const struct field *f, const union attr *a, struct str *ou
         break;
     case FIELD_SHAPE:
         add_shape(*(const struct shape *)at(f, a), out);
+        break;
+    case FIELD_DTYPE:
+        str_add(out, dtype_name(*(const enum dtype *)at(f, a)));
         break;
     }
 }
@@ -264,6 +272,9 @@ static int set_value(const struct field *f, const char *value, union attr *a)
         break;
     case FIELD_SHAPE:
         ok = parse_shape(value, at(f, a));
+        break;
+    case FIELD_DTYPE:
+        ok = find_dtype(value, strlen(value), at(f, a));
         break;
     }
     return ok;

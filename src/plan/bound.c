@@ -12,10 +12,12 @@ static double ns_of(double amount, double per_s)
     return per_s > 0 ? amount / per_s * 1e9 : 0;
 }
 
-struct bound cost_bound(struct cost cost, const struct ceilings *c)
+struct bound cost_bound(struct cost cost, int narrow, const struct ceilings *c)
 {
-    return (struct bound){ns_of(cost.flops, c->f32_flops_per_s),
-                          ns_of(cost.bytes, ceilings_bytes_per_s(c))};
+    const double peak =
+        narrow && c->bf16_flops_per_s > 0 ? c->bf16_flops_per_s : c->f32_flops_per_s;
+
+    return (struct bound){ns_of(cost.flops, peak), ns_of(cost.bytes, ceilings_bytes_per_s(c))};
 }
 
 double bound_ns(struct bound b)

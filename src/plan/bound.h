@@ -10,7 +10,8 @@ struct bound {
     double flops_ns, bytes_ns; /* 0 when there is no ceiling */
 };
 
-struct bound cost_bound(struct cost cost, const struct ceilings *c);
+/* narrow: the products are of bfloat16. */
+struct bound cost_bound(struct cost cost, int narrow, const struct ceilings *c);
 double bound_ns(struct bound b);         /* the larger of the two */
 const char *bound_limit(struct bound b); /* "FLOPs", "bytes", or "-" when there is none */
 double ceilings_bytes_per_s(const struct ceilings *c); /* the better of copy and triad */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bf16.h"
 #include "base/debug.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -42,6 +43,8 @@ static double element(const void *data, enum dtype type, int64_t i)
     switch (type) {
     case DT_F32:
         return (double)((const float *)data)[i];
+    case DT_BF16:
+        return (double)bf16_to_float(((const uint16_t *)data)[i]);
     case DT_I32:
         return ((const int32_t *)data)[i];
     case DT_U8:
