@@ -106,7 +106,7 @@ static int64_t most_pixels_of_1x1(const struct cpu_conv_gemm *g)
 int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction direction,
                        const char **why)
 {
-    enum { FEW_CHANNELS = 32, MANY_CHANNELS = 128, SMALL_IMAGE = 64 };
+    enum { FEW_CHANNELS = 32, MANY_CHANNELS = 128, SMALL_IMAGE = 64, MEDIUM_IMAGE = 256 };
     const size_t patch_limit = (size_t)64 << 20;
     struct cpu_conv_gemm g = {.shape = *s, .direction = direction};
     int64_t pixels;
@@ -129,7 +129,8 @@ int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction d
         *why = "direct: AVX-512 kernels are faster on large images";
         return 0;
     }
-    if (s->kh * s->kw != 1 && (direction != CPU_CONV_BACKWARD_DATA || s->c >= MANY_CHANNELS))
+    if (s->kh * s->kw != 1 &&
+        (direction != CPU_CONV_BACKWARD_DATA || (s->c >= MANY_CHANNELS && pixels <= MEDIUM_IMAGE)))
         return 1;
     if (s->kh * s->kw == 1 && direction == CPU_CONV_BACKWARD_WEIGHTS &&
         pixels <= most_pixels_of_1x1(&g))
