@@ -10,6 +10,7 @@ enum { CHAINS = 12 };
 
 #if defined(__x86_64__)
 
+#include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -82,8 +83,10 @@ __attribute__((target("amx-tile,amx-bf16"))) static void dot_amx(int64_t rounds)
 static int may_use_tiles(void)
 {
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    const unsigned amx_bf16 = 1u << 22, amx_tile = 1u << 24; /* of leaf 7, edx */
+    unsigned a, b, c, d;
 
-    return __builtin_cpu_supports("amx-bf16") &&
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & amx_bf16 && d & amx_tile &&
            syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
