@@ -55,7 +55,7 @@ static const struct cpu_conv_shape conv_shapes[] = {
      .pad_w = 0},
     {.n = 1, .h = 4, .w = 4, .c = 32, .out = 64, .kh = 3, .kw = 3, .pad_h = 1, .pad_w = 1},
     /* patches of more than one block */
-    {.n = 2, .h = 24, .w = 24, .c = 128, .out = 3, .kh = 3, .kw = 3, .pad_h = 1, .pad_w = 1},
+    {.n = 4, .h = 24, .w = 24, .c = 128, .out = 3, .kh = 3, .kw = 3, .pad_h = 1, .pad_w = 1},
 };
 
 struct conv_case {
@@ -138,7 +138,7 @@ static void check_direction(const struct conv_case *k, struct cpu_conv *c)
     for (int run = 0; run < 2; run++) { /* the second must not depend on what the first left */
         memset(dst, 0x7f, n * sizeof(float));
         assert_int_equal(cpu_conv_run(c, &args), 0);
-        assert_near(dst, want, n, 3e-4); /* sums of over a thousand terms */
+        assert_near(dst, want, n, 5e-4); /* sums of over two thousand terms */
     }
     cpu_conv_release(c);
 }
