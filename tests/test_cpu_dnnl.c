@@ -180,8 +180,13 @@ static void check_matmuls(enum dtype type, enum dtype dst_type)
     assert_int_equal(cpu_dnnl_open(&lib, 2), 0);
     for (size_t i = 0; i < COUNT_OF(dims); i++)
         for (int trans = 0; trans < 4; trans++) {
-            check_matmul(&lib, (struct cpu_matmul_shape){dims[i][0], dims[i][1], dims[i][2],
-                                                         trans & 1, trans >> 1, type, dst_type});
+            check_matmul(&lib, (struct cpu_matmul_shape){.m = dims[i][0],
+                                                         .n = dims[i][1],
+                                                         .k = dims[i][2],
+                                                         .trans_a = trans & 1,
+                                                         .trans_b = trans >> 1,
+                                                         .type = type,
+                                                         .dst_type = dst_type});
             release_buffers(NULL);
         }
     cpu_dnnl_close(&lib);

@@ -13,12 +13,13 @@
 #include "base/err.h"
 #include "conv_case.h"
 
-static struct cpu_matmul_shape product; /* of the last one prepared */
+static struct cpu_matmul_shape product; /* as prepared for the first block; others add to it */
 
 int cpu_matmul_prepare(struct cpu_matmul *m, const struct cpu_dnnl *lib,
                        const struct cpu_matmul_shape *shape)
 {
-    *m = (struct cpu_matmul){.lib = lib};
+    /* whether this one adds stands where the library's scratch does: it needs none here */
+    *m = (struct cpu_matmul){.lib = lib, .scratch_bytes = (size_t)shape->accumulate};
     product = *shape;
     return 0;
 }
@@ -32,10 +33,9 @@ int cpu_matmul_run(const struct cpu_matmul *m, const struct cpu_matmul_args *arg
 {
     const struct cpu_matmul_shape *const p = &product;
 
-    (void)m;
     for (int64_t i = 0; i < p->m * p->n; i++) {
         const int64_t row = i / p->n, column = i % p->n;
-        double sum = 0;
+        double sum = m->scratch_bytes ? at(args->dst, p->dst_type, i) : 0;
 
         for (int64_t l = 0; l < p->k; l++)
             sum += at(args->a, p->type, p->trans_a ? l * p->m + row : row * p->k + l) *

@@ -357,9 +357,9 @@ static void test_cost_and_time(void **state)
             u.in[j] = (struct op_input){c->in[j].dtype, c->in[j].shape, input_data(c, j)};
         if (op_bench(&e, &u, 3, &t) < 0)
             fail_msg("%s, %s: %s", c->op->name, c->what, err_reason());
-        if (t.min_ns <= 0 || t.median_ns < t.min_ns || t.bytes <= 0 || t.flops < 0)
+        if (t.min_ns <= 0 || t.median_ns < t.min_ns || t.cost.bytes <= 0 || t.cost.flops < 0)
             fail_msg("%s, %s: %lld ns, %g FLOPs, %g bytes", c->op->name, c->what,
-                     (long long)t.min_ns, t.flops, t.bytes);
+                     (long long)t.min_ns, t.cost.flops, t.cost.bytes);
         for (int j = 0; j < u.n_in; j++)
             free((void *)(uintptr_t)u.in[j].data);
     }

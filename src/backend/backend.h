@@ -43,6 +43,14 @@ struct device_options {
     int threads; /* processors to use; 0: what base/cpus.h finds */
 };
 
+/* What a device reaches at best, measured by loops of its own: a multiply-add is two operations,
+ * bytes are those read and those written, over arrays far larger than its caches. 0 where it has
+ * nothing of the kind. */
+struct ceilings {
+    double f32_flops_per_s, bf16_flops_per_s;
+    double copy_bytes_per_s, triad_bytes_per_s; /* a = b; a = b + s * c */
+};
+
 struct backend {
     const char *name;
     const char *help;
@@ -60,6 +68,8 @@ struct backend {
     /* Whether kernels store activations and gradients in this type on this machine: 0, or
      * E_UNSUPPORTED and why not. float32 always. */
     int (*supports)(const struct device *d, enum dtype t);
+    /* Measures for about a second. NULL where results would mean nothing. */
+    int (*measure)(struct device *d, struct ceilings *out);
     const struct kernel *const *kernels; /* [N_OPS]; NULL where this backend has none */
 };
 

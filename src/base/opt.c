@@ -47,6 +47,7 @@ void opt_add_domain(const struct opt_row *row, struct str *out)
         [OPT_SIZE] = "a whole number (K, M, G, T may follow)",
         [OPT_REAL] = "a number",
         [OPT_STRING] = "a text",
+        [OPT_LIST] = "a text, or several",
         [OPT_CHOICE] = "one of",
     };
     const int numeric = row->type == OPT_INT || row->type == OPT_SIZE || row->type == OPT_REAL;
@@ -138,6 +139,20 @@ static int set_string(char **dst, const char *value)
     return 1;
 }
 
+static int append_string(char **dst, const char *value)
+{
+    char *const longer = *dst ? xasprintf("%s %s", *dst, value) : xstrdup(value);
+
+    free(*dst);
+    *dst = longer;
+    return 1;
+}
+
+static int has_string(const struct opt_row *row)
+{
+    return row->type == OPT_STRING || row->type == OPT_LIST;
+}
+
 int opt_set(const struct opt_row *row, void *settings, const char *value, const char *where)
 {
     void *dst = (char *)settings + row->offset;
@@ -163,6 +178,9 @@ int opt_set(const struct opt_row *row, void *settings, const char *value, const 
     case OPT_STRING:
         ok = set_string(dst, value);
         break;
+    case OPT_LIST:
+        ok = append_string(dst, value);
+        break;
     case OPT_CHOICE:
         ok = parse_choice(row, value, dst);
         break;
@@ -174,7 +192,8 @@ void opt_defaults(const struct opt_table *t, void *settings)
 {
     static const size_t bytes[] = {
         [OPT_BOOL] = sizeof(int),    [OPT_INT] = sizeof(long long), [OPT_SIZE] = sizeof(long long),
-        [OPT_REAL] = sizeof(double), [OPT_STRING] = sizeof(char *), [OPT_CHOICE] = sizeof(int),
+        [OPT_REAL] = sizeof(double), [OPT_STRING] = sizeof(char *), [OPT_LIST] = sizeof(char *),
+        [OPT_CHOICE] = sizeof(int),
     };
 
     for (size_t i = 0; i < t->n_rows; i++) {
@@ -188,7 +207,7 @@ void opt_defaults(const struct opt_table *t, void *settings)
 void opt_release(const struct opt_table *t, void *settings)
 {
     for (size_t i = 0; i < t->n_rows; i++)
-        if (t->rows[i].type == OPT_STRING) {
+        if (has_string(&t->rows[i])) {
             char **s = (char **)((char *)settings + t->rows[i].offset);
             free(*s);
             *s = NULL;
@@ -284,6 +303,7 @@ void opt_add_text(const struct opt_row *row, const void *settings, struct str *o
         str_add_real(out, *(const double *)v);
         break;
     case OPT_STRING:
+    case OPT_LIST:
         str_add(out, *(char *const *)v ? *(char *const *)v : "");
         break;
     case OPT_CHOICE:
@@ -300,9 +320,9 @@ void opt_add_json(const struct opt_row *row, const void *settings, struct str *o
         str_add(out, *(const int *)v ? "true" : "false");
     else if (row->type == OPT_SIZE)
         str_printf(out, "%lld", *(const long long *)v);
-    else if (row->type == OPT_STRING && !*(char *const *)v)
+    else if (has_string(row) && !*(char *const *)v)
         str_add(out, "null");
-    else if (row->type == OPT_STRING)
+    else if (has_string(row))
         str_add_json(out, *(char *const *)v);
     else if (row->type == OPT_CHOICE)
         str_add_json(out, row->choices[*(const int *)v]);

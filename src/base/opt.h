@@ -17,6 +17,7 @@ enum opt_type {
     OPT_SIZE,   /* long long, bytes or a count; takes K, M, G, T (powers of 1024) */
     OPT_REAL,   /* double, finite */
     OPT_STRING, /* char *, may stay NULL; an empty text sets it to NULL */
+    OPT_LIST,   /* char *, may stay NULL; may be said several times: the values, a blank between */
     OPT_CHOICE, /* int: index into row->choices */
 };
 

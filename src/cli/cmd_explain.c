@@ -3,10 +3,11 @@
 
 #include "base/err.h"
 #include "cli/setup.h"
+#include "plan/profile.h"
 #include "train/session.h"
 
 struct explain_settings {
-    int eval;
+    int eval, json;
     long long profile;
 };
 
@@ -16,7 +17,8 @@ struct explain_settings {
 static const struct opt_row rows[] = {
     ROW("eval", OPT_BOOL, eval, .dflt = "no", .help = "Show the plan of evaluation instead of training"),
     ROW("profile", OPT_INT, profile, .dflt = "0", .min = 0, .max = 1e6, .arg = "N",
-        .help = "Run the plan N times on noise and show the time of every step"),
+        .help = "Run the plan N times on noise; show the time of every step and, by op, what the machine could do"),
+    ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print one JSON document"),
 };
 /* clang-format on */
 
@@ -49,13 +51,89 @@ static int profile(struct session *s, struct plan *p, const struct task *task, l
     return rc;
 }
 
+/* What there is to tell of a session. */
+struct explained {
+    const struct setup *setup;
+    const struct explain_settings *own;
+    const struct session *session;
+    const struct plan *plan;
+    struct profile profile;
+};
+
+static void add_title(const struct explained *x, struct str *out)
+{
+    const struct setup *const s = x->setup;
+    const struct engine *const e = x->session->engine;
+
+    str_printf(out, "%s, preset %s, %s, %d of %lld samples of a batch: ", s->workload->name,
+               s->preset->name, x->own->eval ? "evaluation" : "training step",
+               x->session->micro_batch, s->settings.train.batch_size);
+    e->backend->describe(e->device, out);
+}
+
+static void add_text(const struct explained *x, struct str *out)
+{
+    add_title(x, out);
+    str_add(out, "\n");
+    plan_explain(x->plan, out);
+    if (x->session->accumulates && !x->own->eval) {
+        str_printf(out, "\nafter %lld such runs, once per step:\n",
+                   x->setup->settings.train.accumulate);
+        plan_explain(&x->session->apply, out);
+    }
+    if (x->own->profile > 0) {
+        str_printf(out, "\nby op, the mean of %lld runs:\n", x->own->profile);
+        profile_text(&x->profile, out);
+    }
+}
+
+static void add_json(const struct explained *x, struct str *out)
+{
+    struct str title = STR_INIT;
+
+    add_title(x, &title);
+    str_add(out, "{\"plan\": ");
+    str_add_json(out, title.s);
+    str_printf(out, ", \"runs\": %lld,\n\"steps\": ", x->own->profile);
+    plan_json(x->plan, out);
+    if (x->session->accumulates && !x->own->eval) {
+        str_add(out, ",\n\"apply_steps\": ");
+        plan_json(&x->session->apply, out);
+    }
+    if (x->own->profile > 0) {
+        str_add(out, ",\n");
+        profile_json(&x->profile, out);
+    }
+    str_add(out, "}\n");
+    str_release(&title);
+}
+
+static int explain_session(struct setup *s, const struct explain_settings *own,
+                           struct session *session, const struct task *task)
+{
+    struct plan *const p = own->eval ? &session->eval : &session->train;
+    struct explained x = {.setup = s, .own = own, .session = session, .plan = p};
+    struct str out = STR_INIT;
+    struct ceilings c = {0};
+
+    if (own->profile > 0) {
+        if (session->engine->backend->measure)
+            TRY(session->engine->backend->measure(session->engine->device, &c));
+        TRY(profile(session, p, task, own->profile));
+        profile_init(&x.profile, p, &c);
+    }
+    (own->json ? add_json : add_text)(&x, &out);
+    fputs(out.s, stdout);
+    profile_release(&x.profile);
+    str_release(&out);
+    return 0;
+}
+
 static int explain(struct setup *s, const struct explain_settings *own)
 {
     struct session session;
     struct engine engine;
-    struct str text = STR_INIT, what = STR_INIT;
     struct task task;
-    struct plan *p;
     int rc;
 
     s->settings.data.synthetic = 1; /* a plan depends on no data */
@@ -63,28 +141,13 @@ static int explain(struct setup *s, const struct explain_settings *own)
     rc = setup_engine(s, &engine);
     if (rc == 0) {
         rc = session_open(&session, &task, &s->settings.train, &engine);
-        p = own->eval ? &session.eval : &session.train;
         if (rc == 0) {
-            engine.backend->describe(engine.device, &what);
-            printf("%s, preset %s, %s, %d of %lld samples of a batch: %s\n", s->workload->name,
-                   s->preset->name, own->eval ? "evaluation" : "training step", session.micro_batch,
-                   s->settings.train.batch_size, what.s);
-            if (own->profile > 0)
-                rc = profile(&session, p, &task, own->profile);
-            plan_explain(p, &text);
-            if (session.accumulates && !own->eval) {
-                str_printf(&text, "\nafter %lld such runs, once per step:\n",
-                           s->settings.train.accumulate);
-                plan_explain(&session.apply, &text);
-            }
-            fputs(text.s, stdout);
+            rc = explain_session(s, own, &session, &task);
             session_close(&session);
         }
         engine_close(&engine);
     }
     s->workload->close(&task);
-    str_release(&text);
-    str_release(&what);
     return rc;
 }
 

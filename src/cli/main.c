@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/debug.h"
 #include "base/err.h"
 #include "cli/command.h"
 #include "cli/version.h"
@@ -70,7 +71,9 @@ int main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN); /* a closed pipe and a full quota arrive as failed writes */
     signal(SIGXFSZ, SIG_IGN);
-    rc = run(argc, argv);
+    rc = debug_read();
+    if (rc == 0)
+        rc = run(argc, argv);
     if (rc < 0) {
         fflush(stdout);
         err_print("", err_reason());

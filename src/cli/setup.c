@@ -26,6 +26,8 @@ static void bind(struct setup *s, const struct command *c, int argc, char **argv
     if (extra)
         command_line_bind(&s->line, extra, extra_settings);
     command_line_bind(&s->line, &setup_options, &s->own);
+    if (!s->workload && c->min_args == 0)
+        return;
     command_line_bind(&s->line, &train_options, &s->settings.train);
     command_line_bind(&s->line, &data_options, &s->settings.data);
     if (s->workload)
@@ -82,7 +84,7 @@ int setup_parse(struct setup *s, const struct command *c, int argc, char **argv,
     }
     if (rc == 0)
         rc = command_line_parse(&s->line);
-    if (rc != 0)
+    if (rc != 0 || !s->workload)
         return rc;
     preset = s->own.preset ? xstrdup(s->own.preset) : NULL;
     command_line_release(&s->line);

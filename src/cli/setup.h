@@ -23,8 +23,9 @@ struct setup {
     struct machine machine; /* as it was when the device was opened */
 };
 
-/* Reads the command line of a command whose first argument is a workload. extra may be NULL: the
- * command's own table. Returns like command_line_parse. Always call setup_release. */
+/* Reads the command line of a command whose first argument is a workload. A command that does
+ * without may find none: then workload is NULL and only the machine's options are known. extra may
+ * be NULL: the command's own table. Returns like command_line_parse. Always call setup_release. */
 int setup_parse(struct setup *s, const struct command *c, int argc, char **argv,
                 const struct opt_table *extra, void *extra_settings);
 void setup_release(struct setup *s);

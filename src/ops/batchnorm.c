@@ -10,13 +10,10 @@
 /* Inputs: x, gamma, beta, running mean, running variance. Outputs: y, mean, 1/sqrt(var+eps). */
 static int batchnorm_shape(struct node *n)
 {
-    const struct shape per_channel = SHAPE(channels(n->in[0]));
-
     if (n->in[0]->shape.rank < 2)
         return op_want_rank(n, 0, 2);
     TRY(op_want_shape(n, 0, DT_F32, n->in[0]->shape));
-    for (int i = 1; i < 5; i++)
-        TRY(op_want_shape(n, i, DT_F32, per_channel));
+    TRY(op_want_per_channel(n, 0, 1, 4));
     op_out_like(n, 0, 0);
     op_out_like(n, 1, 1);
     op_out_like(n, 2, 1);
@@ -69,6 +66,7 @@ static int batchnorm_grad_shape(struct node *n)
     op_out_like(n, 0, 0);
     op_out_like(n, 1, 4);
     op_out_like(n, 2, 4);
+    TRY(op_want_per_channel(n, 0, 2, 4));
     return op_want_same(n, 0, 1);
 }
 

@@ -6,6 +6,7 @@
 /* mean[c] = sum_m x[m,c] / M; var[c] = sum_m (x[m,c] - mean[c])^2 / M (biased). */
 static int stats_shape(struct node *n)
 {
+    TRY(op_want_per_channel(n, 0, 1, 0));
     n->out[0]->shape = n->out[1]->shape = SHAPE(channels(n->in[0]));
     return 0;
 }
@@ -23,9 +24,7 @@ const struct op op_bn_stats = {OP_HEAD(bn_stats),  .n_out = 2,     .shape = stat
 static int finalise_shape(struct node *n)
 {
     op_out_like(n, 0, 0);
-    for (int i = 1; i < 4; i++)
-        TRY(op_want_same(n, 0, i));
-    return 0;
+    return op_want_per_channel(n, 4, 0, 3);
 }
 
 static void finalise_cost(const struct node *n, struct cost *c)
@@ -42,10 +41,10 @@ const struct op op_bn_finalise = {OP_HEAD(bn_finalise),        .n_out = 1,
  * [, max 0]. */
 static int apply_shape(struct node *n)
 {
-    const struct shape per_channel = SHAPE(channels(n->in[0]));
-
-    for (int i = 1; i < 5; i++)
-        TRY(op_want_shape(n, i, DT_F32, per_channel));
+    TRY(op_want_per_channel(n, 0, 1, 4));
+    if (n->n_in != 5 + (n->attr.bn_apply.residual != 0))
+        return err(E_SHAPE, "%d inputs; the sixth is the residual, and residual is %d", n->n_in,
+                   n->attr.bn_apply.residual);
     if (n->attr.bn_apply.residual)
         TRY(op_want_same(n, 0, 5));
     op_out_like(n, 0, 0);
@@ -71,8 +70,7 @@ static int grad_reduce_shape(struct node *n)
 {
     op_out_like(n, 0, 2);
     op_out_like(n, 1, 2);
-    for (int i = 3; i < n->n_in; i++)
-        TRY(op_want_same(n, 2, i));
+    TRY(op_want_per_channel(n, 0, 2, n->n_in - 1));
     return op_want_same(n, 0, 1);
 }
 
@@ -91,8 +89,7 @@ const struct op op_bn_grad_reduce = {
 static int grad_apply_shape(struct node *n)
 {
     op_out_like(n, 0, 0);
-    for (int i = 3; i < n->n_in; i++)
-        TRY(op_want_same(n, 2, i));
+    TRY(op_want_per_channel(n, 0, 2, n->n_in - 1));
     return op_want_same(n, 0, 1);
 }
 

@@ -9,27 +9,41 @@
 
 static int64_t out_size(int64_t in, const struct conv *c)
 {
-    return (in + 2 * c->pad - c->k) / c->stride + 1;
+    return (in + 2 * (int64_t)c->pad - c->k) / c->stride + 1;
+}
+
+/* What the convolution makes of input `image`. */
+static int conv_result(const struct node *n, int image, struct shape *y)
+{
+    const struct conv *const c = &n->attr.conv;
+    const struct shape *const x = &n->in[image]->shape;
+    char text[SHAPE_TEXT];
+
+    TRY(op_want_rank(n, image, 4));
+    TRY(op_want_shape(n, image, DT_F32, *x));
+    if (c->out < 1 || c->k < 1 || c->stride < 1 || c->pad < 0 || c->pad >= c->k)
+        return err(E_SHAPE,
+                   "out %d, kernel %d, stride %d, pad %d: each must be positive (pad may be zero), "
+                   "and pad below kernel",
+                   c->out, c->k, c->stride, c->pad);
+    if (out_size(x->dim[1], c) < 1 || out_size(x->dim[2], c) < 1)
+        return err(E_SHAPE, "image %s is smaller than the %dx%d kernel with pad %d",
+                   shape_text(*x, text), c->k, c->k, c->pad);
+    *y = SHAPE(x->dim[0], out_size(x->dim[1], c), out_size(x->dim[2], c), c->out);
+    return 0;
+}
+
+static struct shape weights_shape(const struct node *n, int image)
+{
+    const struct conv *const c = &n->attr.conv;
+
+    return SHAPE(c->out, c->k, c->k, n->in[image]->shape.dim[3]);
 }
 
 static int conv2d_shape(struct node *n)
 {
-    const struct conv *const c = &n->attr.conv;
-    const struct shape *const x = &n->in[0]->shape;
-    char text[SHAPE_TEXT];
-
-    TRY(op_want_rank(n, 0, 4));
-    if (c->out < 1 || c->k < 1 || c->stride < 1 || c->pad < 0)
-        return err(E_SHAPE,
-                   "out %d, kernel %d, stride %d, pad %d: each must be positive (pad may be zero)",
-                   c->out, c->k, c->stride, c->pad);
-    if (x->dim[1] + 2 * c->pad < c->k || x->dim[2] + 2 * c->pad < c->k)
-        return err(E_SHAPE, "image %s is smaller than the %dx%d kernel with pad %d",
-                   shape_text(*x, text), c->k, c->k, c->pad);
-    TRY(op_want_shape(n, 0, DT_F32, *x));
-    TRY(op_want_shape(n, 1, DT_F32, SHAPE(c->out, c->k, c->k, x->dim[3])));
-    n->out[0]->shape = SHAPE(x->dim[0], out_size(x->dim[1], c), out_size(x->dim[2], c), c->out);
-    return 0;
+    TRY(conv_result(n, 0, &n->out[0]->shape));
+    return op_want_shape(n, 1, DT_F32, weights_shape(n, 0));
 }
 
 /* Of the three convolutions y is one operand: its size and the length of the sum give the
@@ -63,8 +77,12 @@ const struct op op_conv2d = {OP_HEAD(conv2d),     .n_out = 1,          .shape = 
  * x for its shape. */
 static int grad_x_shape(struct node *n)
 {
+    struct shape y;
+
+    TRY(conv_result(n, 2, &y));
+    TRY(op_want_shape(n, 0, DT_F32, y));
     op_out_like(n, 0, 2);
-    return op_want_rank(n, 0, 4);
+    return op_want_shape(n, 1, DT_F32, weights_shape(n, 2));
 }
 
 static void grad_x_cost(const struct node *n, struct cost *c)
@@ -80,10 +98,11 @@ const struct op op_conv2d_grad_x = {OP_HEAD(conv2d_grad_x), .n_out = 1,     .sha
  */
 static int grad_w_shape(struct node *n)
 {
-    const struct conv *const c = &n->attr.conv;
+    struct shape y;
 
-    n->out[0]->shape = SHAPE(c->out, c->k, c->k, n->in[0]->shape.dim[3]);
-    return op_want_rank(n, 1, 4);
+    TRY(conv_result(n, 0, &y));
+    n->out[0]->shape = weights_shape(n, 0);
+    return op_want_shape(n, 1, DT_F32, y);
 }
 
 static void grad_w_cost(const struct node *n, struct cost *c)

@@ -61,7 +61,7 @@ struct tensor *add(struct graph *g, struct tensor *a, struct tensor *b)
 static int bias_add_shape(struct node *n)
 {
     TRY(like_first(n));
-    return op_want_shape(n, 1, DT_F32, SHAPE(channels(n->in[0])));
+    return op_want_per_channel(n, 0, 1, 1);
 }
 
 static void bias_add_gradient(struct graph *g, const struct grad *gr)

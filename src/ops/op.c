@@ -46,6 +46,17 @@ int op_want_same(const struct node *n, int a, int b)
     return op_want_shape(n, b, n->in[a]->dtype, n->in[a]->shape);
 }
 
+int op_want_per_channel(const struct node *n, int x, int first, int last)
+{
+    const struct shape *const s = &n->in[x]->shape;
+
+    if (s->rank < 1)
+        return op_want_rank(n, x, 1);
+    for (int i = first; i <= last; i++)
+        TRY(op_want_shape(n, i, DT_F32, SHAPE(s->dim[s->rank - 1])));
+    return 0;
+}
+
 void op_out_like(struct node *n, int i, int k)
 {
     n->out[i]->shape = n->in[k]->shape;

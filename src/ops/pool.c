@@ -6,14 +6,15 @@
 /* y[n,p,q,c] = max over the k x k window at (p*stride-pad, q*stride-pad), outside the image
  * excluded; the second output is the place of the first maximum inside its window, r*k+s, so that
  * the gradient goes to one pixel. */
-static int maxpool_shape(struct node *n)
+/* What the pooling makes of input `image`. */
+static int pool_result(const struct node *n, int image, struct shape *y)
 {
     const struct pool *const p = &n->attr.pool;
-    const struct shape *const x = &n->in[0]->shape;
+    const struct shape *const x = &n->in[image]->shape;
     char text[SHAPE_TEXT];
 
-    TRY(op_want_rank(n, 0, 4));
-    TRY(op_want_shape(n, 0, DT_F32, *x));
+    TRY(op_want_rank(n, image, 4));
+    TRY(op_want_shape(n, image, DT_F32, *x));
     if (p->k < 1 || p->k > 15 || p->stride < 1 || p->pad < 0 || 2 * p->pad >= p->k + 1)
         return err(E_SHAPE,
                    "window %d, stride %d, pad %d: wanted a window of 1 to 15, a positive stride "
@@ -23,8 +24,14 @@ static int maxpool_shape(struct node *n)
     if (x->dim[1] + 2 * p->pad < p->k || x->dim[2] + 2 * p->pad < p->k)
         return err(E_SHAPE, "image %s is smaller than the %dx%d window", shape_text(*x, text), p->k,
                    p->k);
-    n->out[0]->shape = SHAPE(x->dim[0], (x->dim[1] + 2 * p->pad - p->k) / p->stride + 1,
-                             (x->dim[2] + 2 * p->pad - p->k) / p->stride + 1, x->dim[3]);
+    *y = SHAPE(x->dim[0], (x->dim[1] + 2 * p->pad - p->k) / p->stride + 1,
+               (x->dim[2] + 2 * p->pad - p->k) / p->stride + 1, x->dim[3]);
+    return 0;
+}
+
+static int maxpool_shape(struct node *n)
+{
+    TRY(pool_result(n, 0, &n->out[0]->shape));
     n->out[1]->shape = n->out[0]->shape;
     n->out[1]->dtype = DT_U8;
     return 0;
@@ -56,8 +63,12 @@ struct tensor *maxpool(struct graph *g, struct tensor *x, struct pool p)
  * here. */
 static int maxpool_grad_shape(struct node *n)
 {
+    struct shape y;
+
+    TRY(pool_result(n, 2, &y));
+    TRY(op_want_shape(n, 0, DT_F32, y));
     op_out_like(n, 0, 2);
-    return op_want_shape(n, 1, DT_U8, n->in[0]->shape);
+    return op_want_shape(n, 1, DT_U8, y);
 }
 
 static void maxpool_grad_cost(const struct node *n, struct cost *c)
@@ -101,8 +112,9 @@ const struct op op_avgpool = {
 /* Inputs: dy, x for its shape. dx[n,h,w,c] = dy[n,c] / (H*W) */
 static int avgpool_grad_shape(struct node *n)
 {
+    TRY(op_want_rank(n, 1, 4));
     op_out_like(n, 0, 1);
-    return op_want_rank(n, 0, 2);
+    return op_want_shape(n, 0, DT_F32, SHAPE(n->in[1]->shape.dim[0], n->in[1]->shape.dim[3]));
 }
 
 static void avgpool_grad_cost(const struct node *n, struct cost *c)

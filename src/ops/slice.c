@@ -46,9 +46,14 @@ struct tensor *slice(struct graph *g, struct tensor *x, struct slice c)
 /* Inputs: dy, x for its shape. dx = dy where the slice was, 0 elsewhere */
 static int slice_grad_shape(struct node *n)
 {
+    const struct slice *const c = &n->attr.slice;
     struct shape part = n->in[1]->shape;
 
-    part.dim[n->attr.slice.axis] = n->attr.slice.length;
+    if (c->axis < 0 || c->axis >= part.rank || c->begin < 0 || c->length < 1 ||
+        c->length > part.dim[c->axis] - c->begin)
+        return err(E_SHAPE, "elements %lld to %lld along axis %d: they are not all there",
+                   (long long)c->begin, (long long)(c->begin + c->length), c->axis);
+    part.dim[c->axis] = c->length;
     op_out_like(n, 0, 1);
     return op_want_shape(n, 0, DT_F32, part);
 }

@@ -49,6 +49,8 @@ struct topk_out topk(struct graph *g, struct tensor *x, struct tensor *count, in
  * distinct, so nothing is added twice and the order does not matter. */
 static int topk_grad_shape(struct node *n)
 {
+    TRY(op_want_rank(n, 2, 2));
+    TRY(op_want_shape(n, 0, DT_F32, SHAPE(n->in[2]->shape.dim[0], n->attr.topk.k)));
     op_out_like(n, 0, 2);
     return op_want_shape(n, 1, DT_I32, n->in[0]->shape);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bf16.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/random.h"
@@ -16,6 +17,26 @@ static const char *input_name(int i, char out[16])
     return out;
 }
 
+/* Ops are built in float32 and made narrow afterwards, as the precision pass does it. */
+static int is_narrowed(const struct op_use *u, int i)
+{
+    return u->in[i].dtype == DT_BF16 && u->op->narrow_in >> i & 1;
+}
+
+static void narrow(struct node *n, const struct op_use *u)
+{
+    int any = 0;
+
+    for (int i = 0; i < u->n_in; i++)
+        if (is_narrowed(u, i)) {
+            n->in[i]->dtype = DT_BF16;
+            any = 1;
+        }
+    for (int i = 0; any && i < n->op->n_out; i++)
+        if (n->op->narrow_out >> i & 1)
+            n->out[i]->dtype = DT_BF16;
+}
+
 /* An input that the op writes must outlive a run, so it is state; the others are written once. */
 static void build(struct graph *g, const struct op_use *u)
 {
@@ -26,19 +47,39 @@ static void build(struct graph *g, const struct op_use *u)
     for (int i = 0; i < u->n_in; i++) {
         const struct op_input *const x = &u->in[i];
         input_name(i, name);
-        in[i] = u->op->writes >> i & 1 ? graph_weight(g, name, T_STATE, x->shape, (struct init){0},
-                                                      (struct weight_attr){0})
-                                       : graph_input(g, name, x->dtype, x->shape);
+        in[i] = u->op->writes >> i & 1
+                    ? graph_weight(g, name, T_STATE, x->shape, (struct init){0},
+                                   (struct weight_attr){0})
+                    : graph_input(g, name, is_narrowed(u, i) ? DT_F32 : x->dtype, x->shape);
     }
     n = graph_node(g, u->op, u->attr, in, u->n_in);
+    if (n)
+        narrow(n, u);
     for (int i = 0; n && i < u->op->n_out; i++)
         graph_output(g, input_name(i, name), n->out[i]);
 }
 
-static void fill(const struct op_input *x, size_t bytes, void *out)
+/* The smallest dimension of the float inputs: whatever they are indexed by, an index below it is in
+ * range. */
+static int64_t safe_count(const struct op_use *u)
+{
+    int64_t least = INT32_MAX;
+
+    for (int i = 0; i < u->n_in; i++)
+        for (int k = 0;
+             (u->in[i].dtype == DT_F32 || u->in[i].dtype == DT_BF16) && k < u->in[i].shape.rank;
+             k++)
+            least = u->in[i].shape.dim[k] < least ? u->in[i].shape.dim[k] : least;
+    return least;
+}
+
+static void fill(const struct op_use *u, const struct op_input *x, size_t bytes, void *out)
 {
     const struct random_key key = {1, RANDOM_SYNTHETIC, 0};
+    const size_t below = (size_t)safe_count(u);
     float *const f = out;
+    uint16_t *const h = out;
+    int32_t *const index = out;
 
     if (x->data)
         memcpy(out, x->data, bytes);
@@ -46,6 +87,12 @@ static void fill(const struct op_input *x, size_t bytes, void *out)
         memset(out, 0, bytes);
     for (size_t i = 0; !x->data && x->dtype == DT_F32 && i < bytes / sizeof(*f); i++)
         f[i] = (float)(0.5 + random_uniform(key, i));
+    for (size_t i = 0; !x->data && x->dtype == DT_BF16 && i < bytes / sizeof(*h); i++)
+        h[i] = bf16_from_float((float)(0.5 + random_uniform(key, i)));
+    for (size_t i = 0; !x->data && x->dtype == DT_I32 && i < bytes / sizeof(*index); i++)
+        index[i] = (int32_t)(i % below);
+    if (!x->data && x->dtype == DT_I32 && x->shape.rank == 0)
+        *index = (int32_t)below; /* a count */
 }
 
 static int write_inputs(struct plan *p, const struct op_use *u)
@@ -57,7 +104,7 @@ static int write_inputs(struct plan *p, const struct op_use *u)
         const size_t bytes = (size_t)shape_count(u->in[i].shape) * dtype_size(u->in[i].dtype);
         void *const host = xmalloc(bytes);
 
-        fill(&u->in[i], bytes, host);
+        fill(u, &u->in[i], bytes, host);
         input_name(i, name);
         rc = u->op->writes >> i & 1 ? bank_write(p->bank, 0, store_find(p->bank->store, name), host)
                                     : plan_write(p, name, host, bytes);
@@ -97,7 +144,6 @@ int op_bench(const struct engine *e, const struct op_use *u, int runs, struct op
     struct bank b = {0};
     struct workspace w;
     struct plan p = {0};
-    struct cost c;
     int rc;
 
     ASSERT(runs >= 1 && runs <= MAX_RUNS && u->n_in <= OP_USE_INPUTS);
@@ -109,9 +155,9 @@ int op_bench(const struct engine *e, const struct op_use *u, int runs, struct op
     store_seal(&s);
     rc = graph_status(&g);
     if (rc == 0) {
-        node_cost(g.nodes[0], &c);
-        out->flops = c.flops;
-        out->bytes = c.bytes;
+        node_cost(g.nodes[0], &out->cost);
+        for (int i = 0; i < g.nodes[0]->op->n_out; i++)
+            out->out[i] = *g.nodes[0]->out[i];
         rc = bank_init(&b, e, &s);
     }
     if (rc == 0)
@@ -119,6 +165,7 @@ int op_bench(const struct engine *e, const struct op_use *u, int runs, struct op
     if (rc == 0) {
         out->steps = p.n_steps;
         memcpy(out->impl, p.steps[0].impl, sizeof(out->impl));
+        snprintf(out->why, sizeof(out->why), "%s", p.steps[0].why ? p.steps[0].why : "");
         rc = time_runs(&p, u, runs, out);
         plan_release(&p);
     }

@@ -8,7 +8,7 @@
 struct op_input {
     enum dtype dtype;
     struct shape shape;
-    const void *data; /* NULL: floats in [0.5, 1.5), integers 0 */
+    const void *data; /* NULL: reals in [0.5, 1.5), int32 small indices, bytes 0 */
 };
 
 enum { OP_USE_INPUTS = 16 };
@@ -21,9 +21,11 @@ struct op_use {
 };
 
 struct op_time {
-    int64_t min_ns, median_ns; /* of one run, the device synchronised */
-    double flops, bytes;       /* of the node by its cost rule */
-    char impl[IMPL_BYTES];     /* of the first step */
+    int64_t min_ns, median_ns;  /* of one run, the device synchronised */
+    struct cost cost;           /* of the node by its cost rule */
+    struct tensor out[MAX_OUT]; /* type and shape only */
+    char impl[IMPL_BYTES];      /* of the first step */
+    char why[IMPL_BYTES];       /* and why, or "" */
     int steps;
 };
 

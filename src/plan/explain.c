@@ -67,8 +67,7 @@ static void add_shapes(const struct node *n, struct str *line)
         str_printf(line, " -> %s", typed_shape(n->out[0], text));
 }
 
-/* The op, and what it absorbed. */
-static const char *op_text(const struct node *n)
+const char *node_label(const struct node *n)
 {
     const struct bn_apply *const a = &n->attr.bn_apply;
 
@@ -91,7 +90,7 @@ static void explain_step(const struct plan *p, int i, struct str *out)
 
     node_cost(n, &c);
     add_shapes(n, &shapes);
-    str_printf(out, "%4d %c %-18s %-26s %-58s %-22s %8s %8s", i, phase(n), op_text(n), n->scope,
+    str_printf(out, "%4d %c %-18s %-26s %-58s %-22s %8s %8s", i, phase(n), node_label(n), n->scope,
                shapes.s, s->impl, short_number(c.flops, flops), short_number(c.bytes, bytes));
     if (p->step_ns && p->runs) {
         const double ns = (double)p->step_ns[i] / (double)p->runs;
@@ -130,4 +129,50 @@ void plan_explain(const struct plan *p, struct str *out)
                (double)p->bank->store->block_bytes[0] / 0x1p20,
                (double)p->bank->store->block_bytes[1] / 0x1p20,
                (double)p->bank->store->block_bytes[2] / 0x1p20);
+}
+
+static void json_shapes(struct tensor *const *t, int n, struct str *out)
+{
+    char text[SHAPE_TEXT];
+
+    str_add(out, "[");
+    for (int i = 0; i < n; i++)
+        str_printf(out, "%s{\"type\": \"%s\", \"shape\": %s}", i ? ", " : "",
+                   dtype_name(t[i]->dtype), shape_text(t[i]->shape, text));
+    str_add(out, "]");
+}
+
+static void json_step(const struct plan *p, int i, struct str *out)
+{
+    const struct step *const s = &p->steps[i];
+    struct cost c;
+
+    node_cost(s->node, &c);
+    str_printf(out, "{\"step\": %d, \"phase\": \"%c\", \"op\": \"%s\", \"scope\": ", i,
+               phase(s->node), node_label(s->node));
+    str_add_json(out, s->node->scope);
+    str_add(out, ", \"inputs\": ");
+    json_shapes(s->node->in, s->node->n_in, out);
+    str_add(out, ", \"outputs\": ");
+    json_shapes(s->node->out, s->node->op->n_out, out);
+    str_add(out, ", \"kernel\": ");
+    str_add_json(out, s->impl);
+    if (s->why) {
+        str_add(out, ", \"why\": ");
+        str_add_json(out, s->why);
+    }
+    str_printf(out, ", \"flops\": %.0f, \"bytes\": %.0f", c.flops, c.bytes);
+    if (p->step_ns && p->runs)
+        str_printf(out, ", \"time_ns\": %.0f", (double)p->step_ns[i] / (double)p->runs);
+    str_add(out, "}");
+}
+
+void plan_json(const struct plan *p, struct str *out)
+{
+    str_add(out, "[");
+    for (int i = 0; i < p->n_steps; i++) {
+        str_add(out, i ? ",\n  " : "\n  ");
+        json_step(p, i, out);
+    }
+    str_add(out, "]");
 }

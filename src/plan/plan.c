@@ -7,7 +7,9 @@
 
 #include "base/bf16.h"
 #include "base/clock.h"
+#include "base/debug.h"
 #include "base/err.h"
+#include "plan/debug.h"
 
 void workspace_init(struct workspace *w, const struct engine *e)
 {
@@ -80,6 +82,9 @@ int plan_init(struct plan *p, struct graph *g, struct bank *b, struct workspace 
     }
     memory_init(&p->memory, g);
     workspace_reserve(w, p->memory.arena_bytes + p->scratch_bytes + MEMORY_ALIGN);
+    p->tells = debug_level() >= DEBUG_TIMES;
+    if (debug_level() >= DEBUG_PLANS)
+        debug_plan(p);
     return 0;
 }
 
@@ -168,15 +173,17 @@ int plan_read(struct plan *p, const char *output, void *dst, size_t bytes)
 static int run_step(struct plan *p, int i)
 {
     const struct step *const s = &p->steps[i];
-    int64_t start;
+    int64_t ns;
 
-    if (!p->step_ns)
+    if (!p->step_ns && !p->tells)
         return s->kernel->run(p->engine->device, s);
-    start = clock_ns();
+    ns = clock_ns();
     TRY(s->kernel->run(p->engine->device, s));
     TRY(p->engine->backend->sync(p->engine->device));
-    p->step_ns[i] += clock_ns() - start;
-    return 0;
+    ns = clock_ns() - ns;
+    if (p->step_ns)
+        p->step_ns[i] += ns;
+    return p->tells ? debug_step(p, i, ns) : 0;
 }
 
 int plan_run(struct plan *p, int set)

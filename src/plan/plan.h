@@ -38,6 +38,7 @@ struct plan {
     size_t scratch_bytes;
     int bound_set;    /* the set whose addresses the steps hold, -1 for none */
     int64_t *step_ns; /* when profiling: summed time of each step; else NULL */
+    int tells;        /* each step says what it did: DEBUG is 2 or more */
     int64_t runs;
 };
 
@@ -66,8 +67,13 @@ struct plan_totals {
 };
 struct plan_totals plan_totals(const struct plan *p);
 
+/* The op of a node and what it absorbed: "bn_apply+relu". */
+const char *node_label(const struct node *n);
+
 /* The plan as text: one line per step (number, op, scope, shapes, kernel and why, bytes, FLOPs, and
  * time when profiled), then totals and planned memory beside the sum of all tensors. */
 void plan_explain(const struct plan *p, struct str *out);
+/* The steps as a JSON array. */
+void plan_json(const struct plan *p, struct str *out);
 
 #endif

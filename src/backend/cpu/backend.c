@@ -1,6 +1,7 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <stdlib.h>
 
+#include "backend/cpu/ceilings.h"
 #include "backend/cpu/cpu.h"
 #include "backend/host.h"
 #include "base/cpus.h"
@@ -40,6 +41,11 @@ static void cpu_close(struct device *d)
 {
     cpu_dnnl_close(&d->lib);
     free(d);
+}
+
+static int cpu_measure(struct device *d, struct ceilings *out)
+{
+    return cpu_ceilings(d->lib.threads, out);
 }
 
 static void cpu_describe(const struct device *d, struct str *out)
@@ -82,5 +88,6 @@ const struct backend backend_cpu = {
     .read = host_read,
     .sync = host_sync,
     .supports = cpu_supports,
+    .measure = cpu_measure,
     .kernels = cpu_kernels,
 };

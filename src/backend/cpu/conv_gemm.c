@@ -8,6 +8,9 @@
 
 enum { ROW_GRAIN = 16, SUM_CHANNELS = 1024 };
 
+/* What a block of patches may take: it is written once and read once, from the cache. */
+static const int64_t block_bytes = (int64_t)8 << 20;
+
 static int64_t or_one(int64_t v)
 {
     return v ? v : 1;
@@ -45,6 +48,16 @@ static size_t weight_element(const struct cpu_conv_gemm *g)
     return dtype_size(g->direction == CPU_CONV_BACKWARD_WEIGHTS ? DT_F32 : g->shape.type);
 }
 
+/* The fewest blocks of equally many images that are small enough, or of one image. */
+static int64_t blocks_of(int64_t images, int64_t image_bytes)
+{
+    int64_t blocks = 1;
+
+    while (blocks < images && (images % blocks || images / blocks * image_bytes > block_bytes))
+        blocks++;
+    return blocks;
+}
+
 static void geometry(struct cpu_conv_gemm *g)
 {
     struct cpu_conv_shape *s = &g->shape;
@@ -55,8 +68,11 @@ static void geometry(struct cpu_conv_gemm *g)
     s->groups = or_one(s->groups);
     g->taps_h = taps(s->h, s->kh, s->pad_h, (oh - 1) * s->stride_h);
     g->taps_w = taps(s->w, s->kw, s->pad_w, (ow - 1) * s->stride_w);
-    g->rows = s->n * oh * ow;
     g->columns = g->taps_h.count * g->taps_w.count * s->c;
+    g->blocks = 1;
+    if (needs_patches(g))
+        g->blocks = blocks_of(s->n, oh * ow * g->columns * (int64_t)patch_element(g));
+    g->rows = s->n / g->blocks * oh * ow;
     if (needs_patches(g))
         g->patch_bytes = dnnl_call_aligned((size_t)(g->rows * g->columns) * patch_element(g));
     if (is_cropped(g))
@@ -86,27 +102,49 @@ static struct cpu_matmul_shape product(const struct cpu_conv_gemm *g)
         .m = out, .n = g->columns, .k = g->rows, .trans_a = 1, .type = type};
 }
 
-/* With bf16 tiles the library's strided and weight-gradient 1x1 kernels are the slow ones. */
-static int narrow_gemm_wins(const struct cpu_conv_gemm *g, const char **why)
+/* With AVX-512 the library's direct kernels come near the processor's peak on all but small images.
+ */
+static int has_wide_kernels(void)
+{
+    const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+
+    return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+}
+
+enum { FEW_CHANNELS = 32, MANY_CHANNELS = 128, SMALL_IMAGE = 64, MEDIUM_IMAGE = 256 };
+
+/* With bf16 tiles the library's strided and weight-gradient kernels are the slow ones: 1x1 always,
+ * larger ones where the patches are few. */
+static int narrow_gemm_wins(const struct cpu_conv_gemm *g, int64_t pixels, const char **why)
 {
     const struct cpu_conv_shape *s = &g->shape;
     const int strided = s->stride_h != 1 || s->stride_w != 1;
+    const int64_t most = s->kh * s->kw == 1 ? INT64_MAX : strided ? MEDIUM_IMAGE : SMALL_IMAGE;
 
-    *why = "product: the library's 1x1 kernel is slow in this direction";
-    if (s->kh * s->kw == 1 && (g->direction == CPU_CONV_BACKWARD_WEIGHTS ||
-                               (g->direction == CPU_CONV_BACKWARD_DATA && strided)))
+    *why = "product: the library's kernel is slow in this direction";
+    if (g->direction == CPU_CONV_BACKWARD_WEIGHTS && pixels <= most)
+        return 1;
+    if (g->direction == CPU_CONV_BACKWARD_DATA && strided && pixels <= most)
         return 1;
     *why = "direct: the library's own kernel is faster here";
     return 0;
 }
 
-/* Measured on two AVX2 cores, oneDNN 2.6 and 3.2, batches 16 to 128, the layers of ResNet-50 on
- * images of 28, 32 and 224. Patches that outgrow the cache cost more than they save; on three
- * channels the patch matrix is mostly copying. */
+/* A weight gradient of a 1x1 kernel is one long product of two short sides. */
+static int64_t most_pixels_of_1x1(const struct cpu_conv_gemm *g)
+{
+    enum { MANY = 512 };
+    const int large = g->shape.c >= MANY && g->shape.out >= MANY;
+
+    return g->patch_bytes || large ? MEDIUM_IMAGE : SMALL_IMAGE;
+}
+
+/* Measured on two cores with AVX2 (float32: oneDNN 2.6 and 3.2, batches 16 to 128, the layers of
+ * ResNet-50 on images of 28, 32 and 224) and with AMX (bf16: 2.6, batch 32, images of 224). On
+ * three channels the patch matrix is mostly copying. */
 int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction direction,
                        const char **why)
 {
-    enum { FEW_CHANNELS = 32, MANY_CHANNELS = 128 };
     const size_t patch_limit = (size_t)64 << 20;
     struct cpu_conv_gemm g = {.shape = *s, .direction = direction};
     int64_t pixels;
@@ -115,22 +153,27 @@ int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction d
     if (or_one(s->groups) != 1 || s->c < FEW_CHANNELS)
         return 0;
     geometry(&g);
-    pixels = g.rows / s->n;
-    if (s->type == DT_BF16)
-        return narrow_gemm_wins(&g, why);
-    *why = "direct: patches would outgrow the cache";
+    pixels = g.rows * g.blocks / s->n;
+    *why = "direct: patches of one image outgrow the cache";
     if (g.patch_bytes > patch_limit)
         return 0;
+    if (s->type == DT_BF16)
+        return narrow_gemm_wins(&g, pixels, why);
     *why = "product: under 4 pixels, most taps see only padding";
     if (pixels < 4)
         return 1;
     *why = "product: a general kernel, slower on this shape, is the alternative";
-    if (s->kh * s->kw != 1 && (direction == CPU_CONV_BACKWARD_WEIGHTS || s->c >= MANY_CHANNELS))
-        return 1;
     if (s->kh * s->kw == 1 && (s->h % g.shape.stride_h || s->w % g.shape.stride_w))
         return 1; /* the library's 1x1 kernel declines, its general one takes four times as long */
+    if (pixels > SMALL_IMAGE && has_wide_kernels()) {
+        *why = "direct: AVX-512 kernels are faster on large images";
+        return 0;
+    }
+    if (s->kh * s->kw != 1 &&
+        (direction != CPU_CONV_BACKWARD_DATA || (s->c >= MANY_CHANNELS && pixels <= MEDIUM_IMAGE)))
+        return 1;
     if (s->kh * s->kw == 1 && direction == CPU_CONV_BACKWARD_WEIGHTS &&
-        pixels <= (g.patch_bytes ? 256 : 64))
+        pixels <= most_pixels_of_1x1(&g))
         return 1;
     *why = "direct: the library's own kernel is faster here";
     return 0;
@@ -146,13 +189,20 @@ int cpu_conv_gemm_prepare(struct cpu_conv_gemm *g, const struct cpu_dnnl *lib,
     ASSERT(g->shape.groups == 1);
     shape = product(g);
     TRY(cpu_matmul_prepare(&g->matmul, lib, &shape));
-    g->scratch_bytes = g->patch_bytes + g->weights_bytes + g->matmul.scratch_bytes;
+    if (direction == CPU_CONV_BACKWARD_WEIGHTS && g->blocks > 1) {
+        shape.accumulate = 1;
+        TRY(cpu_matmul_prepare(&g->more, lib, &shape));
+    }
+    g->scratch_bytes =
+        g->patch_bytes + g->weights_bytes +
+        (g->more.scratch_bytes > g->matmul.scratch_bytes ? g->more : g->matmul).scratch_bytes;
     return 0;
 }
 
 void cpu_conv_gemm_release(struct cpu_conv_gemm *g)
 {
     cpu_matmul_release(&g->matmul);
+    cpu_matmul_release(&g->more);
 }
 
 struct gather {
@@ -298,37 +348,77 @@ static const void *weights(const struct cpu_conv_gemm *g, const void *w, void *r
     return room;
 }
 
-int cpu_conv_gemm_run(const struct cpu_conv_gemm *g, const struct cpu_conv_args *args)
+/* One block of one direction: x and y point to its images. */
+struct block {
+    const void *x, *y;
+    void *dx, *dy;
+};
+
+static int run_block(const struct cpu_conv_gemm *g, const struct cpu_matmul *product,
+                     const struct block *b, struct cpu_matmul_args m, void *room)
 {
-    char *const patch_room = args->scratch;
-    char *const weight_room = patch_room + g->patch_bytes;
-    struct cpu_matmul_args m = {.dst = args->dst, .scratch = weight_room + g->weights_bytes};
-    struct gather back = {g, patch_room, args->dst};
+    struct gather back = {g, room, b->dx};
 
     switch (g->direction) {
     case CPU_CONV_FORWARD:
-        m.a = patches(g, args->a, patch_room);
-        m.b = weights(g, args->b, weight_room);
-        return cpu_matmul_run(&g->matmul, &m);
+        m.a = patches(g, b->x, room);
+        m.dst = b->dy;
+        return cpu_matmul_run(product, &m);
     case CPU_CONV_BACKWARD_DATA:
-        m.a = args->a;
-        m.b = weights(g, args->b, weight_room);
-        m.dst = g->patch_bytes ? patch_room : args->dst;
-        TRY(cpu_matmul_run(&g->matmul, &m));
+        m.a = b->y;
+        m.dst = g->patch_bytes ? room : b->dx;
+        TRY(cpu_matmul_run(product, &m));
         if (g->patch_bytes)
-            cpu_parallel((struct cpu_split){g->matmul.lib->threads,
-                                            (size_t)(g->shape.n * g->shape.h * g->shape.w),
-                                            ROW_GRAIN},
-                         scatter_pixels, &back);
+            cpu_parallel(
+                (struct cpu_split){g->matmul.lib->threads,
+                                   (size_t)(g->shape.n / g->blocks * g->shape.h * g->shape.w),
+                                   ROW_GRAIN},
+                scatter_pixels, &back);
         return 0;
     case CPU_CONV_BACKWARD_WEIGHTS:
         break;
     }
-    m.a = args->b;
-    m.b = patches(g, args->a, patch_room);
-    m.dst = g->weights_bytes ? weight_room : args->dst;
-    TRY(cpu_matmul_run(&g->matmul, &m));
-    if (g->weights_bytes)
+    m.a = b->y;
+    m.b = patches(g, b->x, room);
+    return cpu_matmul_run(product, &m);
+}
+
+static struct block block_at(const struct cpu_conv_gemm *g, const struct cpu_conv_args *args,
+                             int64_t i)
+{
+    const struct cpu_conv_shape *const s = &g->shape;
+    const int64_t element = (int64_t)dtype_size(s->type);
+    const int64_t x = i * (s->n / g->blocks) * s->h * s->w * s->c * element;
+    const int64_t y = i * g->rows * s->out * element;
+
+    switch (g->direction) {
+    case CPU_CONV_FORWARD:
+        return (struct block){.x = (const char *)args->a + x, .dy = (char *)args->dst + y};
+    case CPU_CONV_BACKWARD_DATA:
+        return (struct block){.y = (const char *)args->a + y, .dx = (char *)args->dst + x};
+    case CPU_CONV_BACKWARD_WEIGHTS:
+        break;
+    }
+    return (struct block){.x = (const char *)args->a + x, .y = (const char *)args->b + y};
+}
+
+int cpu_conv_gemm_run(const struct cpu_conv_gemm *g, const struct cpu_conv_args *args)
+{
+    const int to_weights = g->direction == CPU_CONV_BACKWARD_WEIGHTS;
+    char *const patch_room = args->scratch;
+    char *const weight_room = patch_room + g->patch_bytes;
+    struct cpu_matmul_args m = {.scratch = weight_room + g->weights_bytes};
+
+    if (to_weights)
+        m.dst = g->weights_bytes ? weight_room : args->dst;
+    else
+        m.b = weights(g, args->b, weight_room);
+    for (int64_t i = 0; i < g->blocks; i++) {
+        const struct block b = block_at(g, args, i);
+
+        TRY(run_block(g, to_weights && i > 0 ? &g->more : &g->matmul, &b, m, patch_room));
+    }
+    if (to_weights && g->weights_bytes)
         uncrop(g, weight_room, args->dst);
     return 0;
 }

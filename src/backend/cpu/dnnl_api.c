@@ -34,6 +34,7 @@ struct layout {
     dnnl_memory_desc_t md;
 };
 #define MD(l) (&(l)->md)
+#define POST_OPS_SUM(ops) dnnl_post_ops_append_sum(ops, 1)
 
 static dnnl_status_t layout_init(struct layout *l, const struct dims *d)
 {
@@ -57,6 +58,7 @@ struct layout {
     dnnl_memory_desc_t md;
 };
 #define MD(l) ((l)->md)
+#define POST_OPS_SUM(ops) dnnl_post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef)
 
 static dnnl_status_t layout_init(struct layout *l, const struct dims *d)
 {
@@ -267,6 +269,21 @@ int dnnl_api_conv(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const struct 
     return code;
 }
 
+/* dst += the result, in place of dst = the result. */
+static int attr_accumulate(dnnl_primitive_attr_t attr)
+{
+    dnnl_post_ops_t ops = NULL;
+    dnnl_status_t status = dnnl_post_ops_create(&ops);
+
+    if (status == dnnl_success)
+        status = POST_OPS_SUM(ops);
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_post_ops(attr, ops);
+    if (ops)
+        dnnl_post_ops_destroy(ops);
+    return status == dnnl_success ? 0 : dnnl_api_failed(status, "dnnl_post_ops_append_sum");
+}
+
 static int matmul_create(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                          const struct cpu_matmul_shape *s, struct layout l[3])
 {
@@ -282,6 +299,8 @@ static int matmul_create(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
     DNNL_TRY(layout_init(&l[1], &b));
     DNNL_TRY(layout_init(&l[2], &dst));
     TRY(attr_init(&attr));
+    if (s->accumulate)
+        TRY(attr_accumulate(attr));
     status = matmul(pd, engine, l, attr);
     dnnl_primitive_attr_destroy(attr);
     return status == dnnl_success ? 0 : dnnl_api_failed(status, "dnnl_matmul_primitive_desc");

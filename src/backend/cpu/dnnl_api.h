@@ -46,6 +46,7 @@ struct cpu_matmul_shape {
     int64_t m, n, k;
     int trans_a, trans_b;
     enum dtype type, dst_type; /* of a and b, of dst: DT_F32 or DT_BF16 */
+    int accumulate;            /* dst += a b */
 };
 
 int64_t cpu_conv_out_h(const struct cpu_conv_shape *s);
