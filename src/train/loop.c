@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "train/progress.h"
 #include "train/stop.h"
 
@@ -165,6 +166,7 @@ static int save(struct loop *l, enum save_when when)
         .epoch = l->step / l->steps_per_epoch,
         .seed = run->seed,
         .options_digest = l->digest,
+        .init = run->resume ? run->from.info.init : run->init,
         .extra = scale,
         .n_extra = scale_meta(&l->session.loss_scale, scale, text),
     };
@@ -186,6 +188,18 @@ static int save(struct loop *l, enum save_when when)
     TRACE_POINT(run->trace, checkpoint_saved, trace_int(l->step));
     if (when == SAVE_ON_THE_WAY)
         tell_progress(l);
+    return 0;
+}
+
+static int save_when_due(struct loop *l)
+{
+    const struct train_settings *const s = l->run->settings;
+    const long long epoch = l->step / l->steps_per_epoch;
+    const int ends_epoch = l->step % l->steps_per_epoch == 0;
+
+    if ((s->checkpoint_steps && l->step % s->checkpoint_steps == 0) ||
+        (s->checkpoint_every && ends_epoch && epoch % s->checkpoint_every == 0))
+        return save(l, SAVE_ON_THE_WAY);
     return 0;
 }
 
@@ -235,7 +249,7 @@ static int train_step(struct loop *l)
 /* The rest of the current epoch, or less when steps run out or somebody asks to stop. */
 static int train_epoch(struct loop *l, long long epoch)
 {
-    const int64_t start = clock_ns();
+    const int64_t start = clock_ns(), saving = l->result->checkpoint_ns;
     struct trace *const t = l->run->trace;
     int rc = 0;
 
@@ -245,8 +259,10 @@ static int train_epoch(struct loop *l, long long epoch)
             rc = err(E_STOPPED, "stopped by %s after step %lld", stop_signal_name(), l->step);
         else
             rc = train_step(l);
+        if (rc == 0 && l->step < epoch * l->steps_per_epoch)
+            rc = save_when_due(l);
     }
-    l->result->train_ns += clock_ns() - start;
+    l->result->train_ns += clock_ns() - start - (l->result->checkpoint_ns - saving);
     if (rc == 0 && l->step == epoch * l->steps_per_epoch)
         TRACE_END(t, epoch_stop, trace_none(), {"epoch_num", trace_int(epoch)});
     return rc;
@@ -255,7 +271,6 @@ static int train_epoch(struct loop *l, long long epoch)
 /* Epochs up to and including the next evaluation: a block of the MLPerf log. */
 static int train_block(struct loop *l, int *done)
 {
-    const struct train_settings *const s = l->run->settings;
     const long long first = l->step / l->steps_per_epoch + 1;
     const long long count = eval_block_epochs(&l->evals, first);
     struct trace *const t = l->run->trace;
@@ -264,8 +279,8 @@ static int train_block(struct loop *l, int *done)
                 {"epoch_count", trace_int(count)});
     for (long long e = first; e < first + count && l->step < l->total_steps; e++) {
         TRY(train_epoch(l, e));
-        if (s->checkpoint_every && e % s->checkpoint_every == 0)
-            TRY(save(l, SAVE_ON_THE_WAY));
+        if (l->step == e * l->steps_per_epoch)
+            TRY(save_when_due(l));
     }
     *done = l->step >= l->total_steps;
     if (l->step == (first + count - 1) * l->steps_per_epoch) /* the last epoch was whole */
@@ -380,6 +395,23 @@ static int check_pipelines(const struct train_run *run)
                            0, 0, NULL);
 }
 
+/* Before the run, not at its first checkpoint: files that are there already make room for new ones.
+ */
+static int check_space(const struct train_run *run)
+{
+    const int64_t free_bytes = file_free_bytes(run->dir);
+    const size_t needed =
+        (size_t)(CHECKPOINT_FILES - checkpoint_count(run->dir)) * run->needs.checkpoint;
+
+    if (free_bytes < 0 || (uint64_t)free_bytes >= needed)
+        return 0;
+    return err(
+        E_IO,
+        "%s has room for %.1f MiB, and the checkpoints of this run take %.1f MiB; free some, "
+        "or choose a folder on another disk with --out",
+        run->dir, (double)free_bytes / 0x1p20, (double)needed / 0x1p20);
+}
+
 int train_open(struct train_run *run)
 {
     long long boundaries[MAX_BOUNDARIES];
@@ -397,6 +429,8 @@ int train_open(struct train_run *run)
         rc = try_session(run);
     if (rc == 0)
         rc = check_pipelines(run);
+    if (rc == 0)
+        rc = check_space(run);
     if (rc < 0)
         train_close(run);
     return rc;
@@ -434,6 +468,8 @@ static int load(struct loop *l)
     if (run->resume) {
         TRY(load_scale(&run->from, &l->session.loss_scale));
         l->step = l->saved_step = run->from.info.step;
+        if (checkpoint_settle(&run->from, run->dir) < 0)
+            warning("%s; training goes on", err_reason());
         TRACE_POINT(run->trace, checkpoint_loaded, trace_int(l->step));
     }
     return 0;
