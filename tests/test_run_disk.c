@@ -137,6 +137,8 @@ static void disk_gets_full(void **state)
         if (!mount_small(disk, pages)) {
             print_message("# G10 full disk: skipped, no private mount is allowed here\n");
             free(straight);
+            free(disk);
+            free(dir);
             skip();
         }
         code = run_words(data, NULL, &said, SMALL_RECIPE " --seed 5 -d %s --out %s", data, dir);
