@@ -38,7 +38,7 @@ static void refusals(void **state)
         {2, "--pixel-std 1,0,1 --synthetic", {"pixel-std", "positive"}},
         {2, "--schedule steps --decay-at 3,2 --synthetic", {"boundaries must rise", "follows"}},
         {2, "--warmup-epochs 9 --synthetic", {"warm-up", "does not fit"}},
-        {2, "--resume --synthetic", {"no checkpoint", "resume"}},
+        {2, "--resume --synthetic", {"there is no run", "resume"}},
         {3, "--data-dir /nonexistent/stave", {"/nonexistent/stave", "train"}},
         {3, "--init /nonexistent/w.safetensors --synthetic", {"/nonexistent/w.safetensors", ""}},
         {2, "--device nosuch --synthetic", {"nosuch", ""}},

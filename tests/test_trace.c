@@ -253,6 +253,31 @@ static void test_append_starts_at_column_0(void **state)
     free(text);
 }
 
+/* A run that goes on drops the event that a crash cut, so that every line can be read. */
+static void test_events_go_on_after_a_cut_line(void **state)
+{
+    static const char *const left[] = {"{\"a\": 1}\n{\"key\": \"cu", "{\"key\": \"cu",
+                                       "{\"a\": 1}\n"};
+    struct trace t;
+    char *text;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(left); i++) {
+        assert_int_equal(file_replace(path, left[i], strlen(left[i])), 0);
+        trace_open(&t);
+        assert_int_equal(
+            trace_add(&t, &jsonl_sink, &(struct jsonl_options){.path = path, .mode = JSONL_APPEND}),
+            0);
+        TRACE_POINT(&t, seed, trace_int(1));
+        assert_int_equal(trace_close(&t), 0);
+        text = read_log();
+        assert_int_equal(count(text, "cu"), 0);
+        assert_int_equal(count(text, "\n"), i == 1 ? 1 : 2);
+        assert_int_equal(count(text, "\"key\": \"seed\""), 1);
+        free(text);
+    }
+}
+
 /* Two writers at once: every line is whole. */
 static void test_lines_are_not_split(void **state)
 {
@@ -361,8 +386,8 @@ static int counter_close(void *state)
     return 0;
 }
 
-static const struct trace_sink_ops counter_sink = {"counter", counter_open, counter_event,
-                                                   counter_close};
+static const struct trace_sink_ops counter_sink = {
+    .name = "counter", .open = counter_open, .event = counter_event, .close = counter_close};
 
 static void test_full_disk_is_reported_once(void **state)
 {
@@ -504,6 +529,7 @@ int main(void)
         cmocka_unit_test(test_keys_know_their_audience),
         IN_DIR(test_mllog_takes_only_what_it_is_asked_for),
         IN_DIR(test_append_starts_at_column_0),
+        IN_DIR(test_events_go_on_after_a_cut_line),
         IN_DIR(test_lines_are_not_split),
         IN_DIR(test_jsonl),
         IN_DIR(test_full_disk_is_reported_once),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -68,7 +69,7 @@ static int read_open(int fd, const char *path, size_t max, char **bytes, size_t 
 
 int file_read(const char *path, size_t max, char **bytes, size_t *n)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no wait for a pipe's writer */
     int rc;
 
     *bytes = NULL;
@@ -84,7 +85,9 @@ int file_writer_open(struct file_writer *w, const char *path)
 {
     w->path = xstrdup(path);
     w->tmp = xasprintf("%s.tmp", path);
-    w->fd = open(w->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    /* Of a writer that was killed, or a link or pipe that is no place to write to. */
+    unlink(w->tmp);
+    w->fd = open(w->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (w->fd < 0) {
         const int rc = err(E_IO, "create %s: %s", w->tmp, strerror(errno));
         file_writer_abort(w);
@@ -172,6 +175,26 @@ int file_mkdirs(const char *path)
     }
     free(part);
     return rc;
+}
+
+int64_t file_free_bytes(const char *path)
+{
+    char *const part = xstrdup(path);
+    const char *at = part;
+    struct statvfs fs;
+    int rc;
+
+    while ((rc = statvfs(at, &fs)) < 0 && errno == ENOENT && strcmp(at, ".") != 0) {
+        char *const slash = strrchr(part, '/');
+        if (slash)
+            slash[slash == part] = '\0';
+        else
+            at = ".";
+    }
+    free(part);
+    if (rc < 0 || fs.f_blocks == 0 || fs.f_bavail > INT64_MAX / fs.f_frsize)
+        return -1;
+    return (int64_t)(fs.f_bavail * fs.f_frsize);
 }
 
 int file_exists(const char *path)

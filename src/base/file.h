@@ -26,6 +26,9 @@ void file_writer_abort(struct file_writer *w); /* harmless after commit */
 int file_mkdirs(const char *path); /* like mkdir -p */
 int file_exists(const char *path);
 int file_is_folder(const char *path);
+/* Bytes that may still be written where path is, or will be: its nearest folder that exists is
+ * asked. -1 when the file system does not say. */
+int64_t file_free_bytes(const char *path);
 int file_pread(int fd, void *dst, size_t n, uint64_t offset,
                const char *path); /* all n bytes or an error */
 int file_write_all(int fd, const void *bytes, size_t n, const char *path);

@@ -54,6 +54,8 @@ struct run {
     uint64_t seed;
     const char *division;
     char *dir;
+    int lock;    /* file descriptor that keeps other runs out of the folder, -1 before */
+    int goes_on; /* from a checkpoint: --resume, and there is one */
 };
 
 static char *default_folder(const char *workload)
@@ -86,18 +88,36 @@ static int choose_seed(struct run *r)
     return r->own.resume ? run_folder_read_seed(r->dir, &r->seed) : draw_seed(&r->seed);
 }
 
-static int check_folder(const struct run *r)
+static int check_folder(struct run *r)
 {
-    char *const log = file_join(r->dir, "mlperf.log");
-    const int used = file_exists(log);
+    const int used = run_folder_holds_run(r->dir);
 
-    free(log);
     if (used && !r->own.resume)
         return err(E_USAGE,
                    "%s holds a run already; choose another --out, or add --resume to go on with it",
                    r->dir);
-    if (r->own.resume && !checkpoint_exists(r->dir))
-        return err(E_USAGE, "there is no checkpoint in %s to resume from", r->dir);
+    if (!used && r->own.resume)
+        return err(E_USAGE, "there is no run in %s to resume; leave out --resume to start one",
+                   r->dir);
+    r->goes_on = r->own.resume && checkpoint_exists(r->dir);
+    return 0;
+}
+
+/* What was seen of the folder before the lock may not be true any more. */
+static int take_folder(struct run *r)
+{
+    if (r->lock < 0)
+        TRY(run_folder_lock(r->dir, &r->lock));
+    return check_folder(r);
+}
+
+/* A run that was killed before its first checkpoint starts again, the same run: with its seed, and
+ * with the weights that it was given. */
+static int start_again(struct run *r)
+{
+    TRY(run_folder_read_init(r->dir, &r->own.init));
+    warning("%s holds no checkpoint yet: the run starts again from its beginning, with seed %llu",
+            r->dir, (unsigned long long)r->seed);
     return 0;
 }
 
@@ -266,7 +286,10 @@ static int finish(struct run *r, int rc)
     }
     machine_warn_changes(&r->setup.machine);
     print_result(r);
-    rc = rc < 0 ? command_exit_code(rc) : rc > 0 ? rc : exit_code(&r->result);
+    if (rc < 0)
+        rc = command_exit_code(rc);
+    else if (rc == 0 || r->result.checkpoint_failed)
+        rc = exit_code(&r->result);
     return write_export(r, rc);
 }
 
@@ -284,6 +307,9 @@ static int write_and_train(struct run *r, const struct train_run *run)
     struct str rules = STR_INIT;
 
     TRY(file_mkdirs(r->dir));
+    TRY(take_folder(r));
+    if (r->goes_on)
+        run_folder_warn_of_changes(r->dir, &r->setup);
     TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, run));
     r->division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
     str_release(&rules);
@@ -299,21 +325,26 @@ static int train(struct run *r)
                             .settings = &r->setup.settings.train,
                             .engine = &r->engine,
                             .trace = &r->trace,
-                            .init = r->own.init,
                             .names = r->setup.workload->names,
                             .only_evaluate = r->own.only == ONLY_EVALUATE,
-                            .resume = r->own.resume,
                             .progress = write_progress,
                             .progress_context = r};
     int rc;
 
     TRY(check_folder(r));
+    if (r->own.resume && !r->own.dry_run)
+        TRY(take_folder(r));
     TRY(choose_seed(r));
+    if (r->own.resume && !r->goes_on)
+        TRY(start_again(r));
     r->setup.workload->close(&r->task); /* opened without the seed, to check settings and data */
     TRY(r->setup.workload->open(&r->setup.settings, r->seed, &r->task));
     run.dir = r->dir;
     run.seed = r->seed;
+    run.init = r->own.init;
+    run.resume = r->goes_on;
     TRY(train_open(&run));
+    r->setup.settings.from_weights = (run.resume ? run.from.info.init : run.init) != NULL;
     if (r->own.dry_run)
         print_needs(r, &run.needs);
     rc = check_machine(r, &run.needs);
@@ -368,20 +399,21 @@ static int run_task(struct run *r)
     r->dir = r->own.out ? xstrdup(r->own.out) : default_folder(r->setup.workload->name);
     rc = setup_engine(&r->setup, &r->engine);
     if (rc == 0) {
-        r->setup.settings.from_weights = r->own.init != NULL;
         rc = check_device(r);
         if (rc == 0)
             rc = train(r);
         engine_close(&r->engine);
     }
     r->setup.workload->close(&r->task);
+    if (r->lock >= 0)
+        close(r->lock);
     free(r->dir);
     return rc;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct run r = {0};
+    struct run r = {.lock = -1};
     int rc = setup_parse(&r.setup, self, argc, argv, &options, &r.own);
 
     if (rc == 0)
@@ -404,8 +436,9 @@ const struct command command_run = {
         "Writes a run folder: run.json (versions, machine, settings, seed), mlperf.log, "
         "events.jsonl, stages.csv, "
         "result.json and checkpoints (--only evaluate: no checkpoints). result.json and stages.csv "
-        "are also written after each "
-        "evaluation and checkpoint. A resumed run starts a new mlperf.log and keeps the earlier "
+        "are also written after each evaluation and checkpoint. --resume goes on from the newest "
+        "checkpoint whose every byte is right; a run that was killed before its first one starts "
+        "again with the same seed. A resumed run starts a new mlperf.log and keeps the earlier "
         "one as mlperf.1.log, mlperf.2.log and so on; its log covers the last start only, so it "
         "is no timed result. The first Ctrl-C saves a checkpoint and stops; the "
         "second stops at once. Exit "

@@ -2,16 +2,20 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "train/checkpoint.h"
 
 static void add_utc(struct str *out)
 {
@@ -194,24 +198,150 @@ int run_folder_keep_log(const char *dir)
     return rc;
 }
 
-int run_folder_read_seed(const char *dir, uint64_t *seed)
+int run_folder_holds_run(const char *dir)
+{
+    static const char *const names[] = {"run.json", "mlperf.log"};
+    int found = checkpoint_exists(dir);
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char *const path = file_join(dir, names[i]);
+        found |= file_exists(path);
+        free(path);
+    }
+    return found;
+}
+
+/* The folder itself is locked: no file to leave behind, and the system lets go of it when the
+ * process ends, however it ends. Where folders can not be locked (some network file systems) the
+ * run does without. */
+int run_folder_lock(const char *dir, int *fd)
+{
+    *fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0)
+        return err(E_IO, "open %s: %s", dir, strerror(errno));
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return 0;
+    close(*fd);
+    *fd = -1;
+    return err(E_USAGE,
+               "another run is at work in %s; choose another --out, or wait until it has ended",
+               dir);
+}
+
+static int read_run_json(const char *dir, cJSON **doc)
 {
     char *const path = file_join(dir, "run.json");
     char *text = NULL;
     size_t n;
-    cJSON *doc;
-    const cJSON *value;
     int rc = file_read(path, 1 << 20, &text, &n);
 
-    doc = rc == 0 ? cJSON_ParseWithLength(text, n) : NULL;
-    value = cJSON_GetObjectItemCaseSensitive(doc, "seed");
-    if (rc == 0 &&
-        !(cJSON_IsNumber(value) && value->valuedouble >= 0 && value->valuedouble < 0x1p53))
-        rc = err(E_DATA, "%s holds no seed; the folder can not be resumed", path);
-    if (rc == 0)
-        *seed = (uint64_t)value->valuedouble;
-    cJSON_Delete(doc);
+    *doc = rc == 0 ? cJSON_ParseWithLength(text, n) : NULL;
+    if (rc == 0 && !*doc)
+        rc = err(E_DATA, "%s is damaged: it is not JSON", path);
     free(text);
     free(path);
     return rc;
+}
+
+int run_folder_read_seed(const char *dir, uint64_t *seed)
+{
+    const cJSON *value;
+    cJSON *doc;
+    int rc = read_run_json(dir, &doc);
+
+    value = cJSON_GetObjectItemCaseSensitive(doc, "seed");
+    if (rc == 0 &&
+        !(cJSON_IsNumber(value) && value->valuedouble >= 0 && value->valuedouble < 0x1p53))
+        rc = err(E_DATA, "%s/run.json holds no seed; give the run's with --seed", dir);
+    if (rc == 0)
+        *seed = (uint64_t)value->valuedouble;
+    cJSON_Delete(doc);
+    return rc;
+}
+
+int run_folder_read_init(const char *dir, char **init)
+{
+    const cJSON *value;
+    cJSON *doc;
+
+    *init = NULL;
+    TRY(read_run_json(dir, &doc));
+    value = cJSON_GetObjectItemCaseSensitive(doc, "options");
+    value = cJSON_GetObjectItemCaseSensitive(value, "run");
+    value = cJSON_GetObjectItemCaseSensitive(value, "init");
+    if (cJSON_IsString(value))
+        *init = xstrdup(value->valuestring);
+    cJSON_Delete(doc);
+    return 0;
+}
+
+/* Options that change no weight, in the tables that hold those that do. */
+static int changes_nothing(const char *option)
+{
+    static const char *const names[] = {"steps",
+                                        "target",
+                                        "eval-every",
+                                        "eval-offset",
+                                        "checkpoint-every",
+                                        "checkpoint-steps",
+                                        "num-threads",
+                                        "prefetch",
+                                        "data-dir",
+                                        "seed",
+                                        "org",
+                                        "platform"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcmp(option, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static void add_option(struct str *out, const cJSON *value)
+{
+    char *const text = cJSON_PrintUnformatted(value);
+
+    str_printf(out, "%s%s %s", out->len ? ", " : "", value->string, text ? text : "?");
+    cJSON_free(text);
+}
+
+static void compare_table(const cJSON *was, const cJSON *is, struct str *before, struct str *now)
+{
+    const cJSON *option;
+
+    cJSON_ArrayForEach(option, is)
+    {
+        const cJSON *const old = cJSON_GetObjectItemCaseSensitive(was, option->string);
+        if (!old || changes_nothing(option->string) || cJSON_Compare(old, option, 1))
+            continue;
+        add_option(before, old);
+        add_option(now, option);
+    }
+}
+
+void run_folder_warn_of_changes(const char *dir, const struct setup *s)
+{
+    struct str text = STR_INIT, before = STR_INIT, now = STR_INIT;
+    cJSON *was = NULL, *is;
+    const cJSON *table, *tables;
+
+    command_line_add_json(&s->line, &text);
+    is = cJSON_Parse(text.s);
+    if (read_run_json(dir, &was) < 0)
+        warning("%s; whether the run goes on with the options it had is not known", err_reason());
+    tables = cJSON_GetObjectItemCaseSensitive(was, "options");
+    cJSON_ArrayForEach(table, is)
+    {
+        if (strcmp(table->string, "run") != 0 && strcmp(table->string, "machine") != 0)
+            compare_table(cJSON_GetObjectItemCaseSensitive(tables, table->string), table, &before,
+                          &now);
+    }
+    if (now.len)
+        warning("the run in %s had %s, and goes on with %s; it does not end as it would have", dir,
+                before.s, now.s);
+    cJSON_Delete(was);
+    cJSON_Delete(is);
+    str_release(&text);
+    str_release(&before);
+    str_release(&now);
 }

@@ -16,7 +16,16 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
                             const struct train_result *r, struct str *out);
 /* Gives the log of an earlier start the next free name mlperf.N.log: a log covers one start. */
 int run_folder_keep_log(const char *dir);
-/* The seed that run.json of an earlier start holds; E_DATA when it can not be read. */
+/* Whether a run was started here, however far it came. */
+int run_folder_holds_run(const char *dir);
+/* Keeps other runs out until *fd is closed or the process ends; E_USAGE when one is at work there.
+ */
+int run_folder_lock(const char *dir, int *fd);
+/* What run.json of an earlier start holds: its seed, and the file that --init named, heap, or NULL.
+ * E_IO, E_DATA when it can not be read. */
 int run_folder_read_seed(const char *dir, uint64_t *seed);
+int run_folder_read_init(const char *dir, char **init);
+/* Says, as a warning, which options that decide the weights are not those of run.json. */
+void run_folder_warn_of_changes(const char *dir, const struct setup *s);
 
 #endif

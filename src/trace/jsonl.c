@@ -7,7 +7,7 @@
 static int jsonl_open(void **state, const void *options)
 {
     const struct jsonl_options *o = options;
-    const enum line_file_mode mode = o->mode == JSONL_APPEND ? LINE_FILE_APPEND : LINE_FILE_NEW;
+    const enum line_file_mode mode = o->mode == JSONL_APPEND ? LINE_FILE_CONTINUE : LINE_FILE_NEW;
     struct line_file *f = xcalloc(1, sizeof(*f));
     const int rc = line_file_open(f, o->path, mode);
 

@@ -12,7 +12,9 @@ struct line_file {
     struct str line; /* scratch for the owner */
 };
 
-enum line_file_mode { LINE_FILE_NEW, LINE_FILE_APPEND };
+/* What a crash cut is ended with a newline by APPEND, and taken away by CONTINUE, which is for
+ * files that nobody else writes to. */
+enum line_file_mode { LINE_FILE_NEW, LINE_FILE_APPEND, LINE_FILE_CONTINUE };
 int line_file_open(struct line_file *f, const char *path, enum line_file_mode mode);
 /* Writes f->line and a newline. */
 int line_file_put(struct line_file *f);

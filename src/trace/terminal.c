@@ -199,6 +199,7 @@ static int terminal_close(void *state)
 
 const struct trace_sink_ops terminal_sink = {
     .name = "terminal",
+    .shows_only = 1,
     .open = terminal_open,
     .event = terminal_event,
     .close = terminal_close,

@@ -16,7 +16,7 @@
  * duration of the call.
  * Threads: one thread emits, and the sinks run on it.
  * Errors: a sink that fails is reported once as a warning and gets no more events; the run goes on,
- * and trace_close returns the first failure. */
+ * and trace_close returns the first failure of a sink that keeps what it writes. */
 #ifndef STAVE_TRACE_TRACE_H
 #define STAVE_TRACE_TRACE_H
 
@@ -64,6 +64,7 @@ struct trace_event {
  * of event, and reports what could not be written. */
 struct trace_sink_ops {
     const char *name;
+    int shows_only; /* nothing is kept of what it writes, so its failure costs the record nothing */
     int (*open)(void **state, const void *options);
     int (*event)(void *state, const struct trace_event *e);
     int (*close)(void *state);

@@ -10,8 +10,10 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/str.h"
 
-enum { CHECK_PIECE_BYTES = 1 << 20, N_OWN_META = 5 };
+enum { CHECK_PIECE_BYTES = 1 << 20, N_OWN_META = 7 };
+static const char header_key[] = "header_crc32";
 
 /* crc32_z takes size_t; the sum is over the data in the order of the file. */
 static uint32_t sum_of(const struct safetensors_tensor *tensors, size_t n)
@@ -24,11 +26,44 @@ static uint32_t sum_of(const struct safetensors_tensor *tensors, size_t n)
     return (uint32_t)sum;
 }
 
+static uint32_t sum_of_text(const struct str *s)
+{
+    return (uint32_t)crc32_z(0, (const unsigned char *)s->s, s->len);
+}
+
+/* Over what the header says rather than over its text, so that it can stand in the header itself;
+ * a sum of sums, so that the order in memory does not matter. Where the data lie need not go in:
+ * tensors tile the data, which have a checksum of their own. */
+uint32_t checkpoint_header_sum(const struct safetensors_tensor *tensors, size_t n,
+                               const struct safetensors_meta *meta, size_t n_meta)
+{
+    struct str item = STR_INIT;
+    uint32_t sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        str_reset(&item);
+        str_printf(&item, "%s %s", tensors[i].name, safetensors_dtype_name(tensors[i].dtype));
+        for (int d = 0; d < tensors[i].rank; d++)
+            str_printf(&item, " %zu", tensors[i].dims[d]);
+        sum += sum_of_text(&item);
+    }
+    for (size_t i = 0; i < n_meta; i++) {
+        if (strcmp(meta[i].key, header_key) == 0)
+            continue;
+        str_reset(&item);
+        str_printf(&item, "%s=%s", meta[i].key, meta[i].value);
+        sum += sum_of_text(&item);
+    }
+    str_release(&item);
+    return sum;
+}
+
 static int write_next(const char *path, struct safetensors_tensor *tensors, size_t n,
                       struct checkpoint_info info)
 {
     struct safetensors_meta *meta = xcalloc(N_OWN_META + info.n_extra, sizeof(*meta));
-    char step[24], epoch[24], seed[24], sum[12];
+    char step[24], epoch[24], seed[24], sum[12], header[12];
+    size_t n_meta = 0;
     int rc;
 
     safetensors_sort(tensors, n);
@@ -36,17 +71,20 @@ static int write_next(const char *path, struct safetensors_tensor *tensors, size
     snprintf(epoch, sizeof(epoch), "%lld", info.epoch);
     snprintf(seed, sizeof(seed), "%" PRIu64, info.seed);
     snprintf(sum, sizeof(sum), "%08" PRIx32, sum_of(tensors, n));
-    meta[0] = (struct safetensors_meta){"step", step};
-    meta[1] = (struct safetensors_meta){"epoch", epoch};
-    meta[2] = (struct safetensors_meta){"seed", seed};
-    meta[3] = (struct safetensors_meta){"options_digest", info.options_digest};
-    meta[4] = (struct safetensors_meta){"data_crc32", sum};
+    meta[n_meta++] = (struct safetensors_meta){"step", step};
+    meta[n_meta++] = (struct safetensors_meta){"epoch", epoch};
+    meta[n_meta++] = (struct safetensors_meta){"seed", seed};
+    meta[n_meta++] = (struct safetensors_meta){"options_digest", info.options_digest};
+    if (info.init)
+        meta[n_meta++] = (struct safetensors_meta){"init", info.init};
+    meta[n_meta++] = (struct safetensors_meta){"data_crc32", sum};
     for (size_t i = 0; i < info.n_extra; i++)
-        meta[N_OWN_META + i] = info.extra[i];
-    rc = safetensors_write(path, (struct safetensors_content){.tensors = tensors,
-                                                              .n_tensors = n,
-                                                              .meta = meta,
-                                                              .n_meta = N_OWN_META + info.n_extra});
+        meta[n_meta++] = info.extra[i];
+    snprintf(header, sizeof(header), "%08" PRIx32, checkpoint_header_sum(tensors, n, meta, n_meta));
+    meta[n_meta++] = (struct safetensors_meta){header_key, header};
+    rc = safetensors_write(path,
+                           (struct safetensors_content){
+                               .tensors = tensors, .n_tensors = n, .meta = meta, .n_meta = n_meta});
     free(meta);
     return rc;
 }
@@ -93,14 +131,24 @@ int checkpoint_save(const char *dir, struct safetensors_tensor *tensors, size_t 
     return rc;
 }
 
+static int check_sum(const struct safetensors *f, const char *key, const char *of, uint32_t sum)
+{
+    const char *const wanted = safetensors_meta(f, key);
+    char text[12];
+
+    snprintf(text, sizeof(text), "%08" PRIx32, sum);
+    if (wanted && strcmp(wanted, text) == 0)
+        return 0;
+    return err(E_DATA, "%s: the checksum of its %s is %s, not the %.20s it was written with",
+               f->path, of, text, wanted ? wanted : "(none)");
+}
+
 /* Tensors tile the data, so the data is one range of the file. */
 int checkpoint_check_data(const struct safetensors *f)
 {
-    const char *wanted = safetensors_meta(f, "data_crc32");
     unsigned char *piece = xmalloc(CHECK_PIECE_BYTES);
     uint64_t at = UINT64_MAX, end = 0;
     uLong sum = crc32(0, NULL, 0);
-    char text[12];
     int rc = 0;
 
     for (size_t i = 0; i < f->n_tensors; i++) {
@@ -116,11 +164,7 @@ int checkpoint_check_data(const struct safetensors *f)
         at += n;
     }
     free(piece);
-    snprintf(text, sizeof(text), "%08" PRIx32, (uint32_t)sum);
-    if (rc == 0 && strcmp(wanted ? wanted : "", text) != 0)
-        return err(E_DATA, "%s: the checksum of its data is %s, not the %s it was written with",
-                   f->path, text, wanted ? wanted : "(none)");
-    return rc;
+    return rc < 0 ? rc : check_sum(f, "data_crc32", "data", (uint32_t)sum);
 }
 
 static int meta_number(const struct safetensors *f, const char *key, uint64_t *out)
@@ -150,8 +194,12 @@ static int parse_info(struct checkpoint *c)
     c->info.options_digest = safetensors_meta(c->file, "options_digest");
     if (!c->info.options_digest)
         return err(E_DATA, "%s: its metadata has no options_digest", c->file->path);
+    c->info.init = safetensors_meta(c->file, "init");
     c->info.extra = c->file->meta;
     c->info.n_extra = c->file->n_meta;
+    TRY(check_sum(c->file, header_key, "header",
+                  checkpoint_header_sum(c->file->tensors, c->file->n_tensors, c->file->meta,
+                                        c->file->n_meta)));
     return checkpoint_check_data(c->file);
 }
 
@@ -192,24 +240,65 @@ int checkpoint_open(struct checkpoint *c, const char *dir)
                 warning("%s; looking for an older checkpoint", err_reason());
         }
         free(path);
-        if (there && rc == 0)
+        if (there && rc == 0) {
+            c->name = names[i];
             return 0;
+        }
     }
     if (found)
         return err_prefix(rc, "no checkpoint in %s can be used; the oldest: ", dir);
     return err(E_IO, "there is no checkpoint in %s", dir);
 }
 
-int checkpoint_exists(const char *dir)
+static void drop(const char *dir, const char *name)
+{
+    char *const path = file_join(dir, name);
+
+    unlink(path);
+    free(path);
+}
+
+/* When the previous one was taken, what stands in the newest one's place is damaged. */
+static int make_newest(const char *dir, const char *name)
+{
+    char *const from = file_join(dir, name), *const newest = file_join(dir, CHECKPOINT_NAME);
+    char *const previous = file_join(dir, CHECKPOINT_PREVIOUS);
+    int rc = 0;
+
+    if (strcmp(name, CHECKPOINT_NEXT) == 0)
+        rc = rotate(from, newest, previous);
+    else if (strcmp(name, CHECKPOINT_PREVIOUS) == 0 && rename(from, newest) < 0)
+        rc = err(E_IO, "rename %s to %s: %s", from, newest, strerror(errno));
+    free(from);
+    free(newest);
+    free(previous);
+    return rc;
+}
+
+int checkpoint_settle(const struct checkpoint *c, const char *dir)
+{
+    drop(dir, CHECKPOINT_NEXT ".tmp");
+    drop(dir, CHECKPOINT_PREVIOUS ".tmp");
+    TRY(make_newest(dir, c->name));
+    drop(dir, CHECKPOINT_NEXT);
+    return 0;
+}
+
+int checkpoint_count(const char *dir)
 {
     int found = 0;
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         char *path = file_join(dir, names[i]);
-        found |= file_exists(path);
+        found += file_exists(path);
         free(path);
     }
     return found;
+}
+
+int checkpoint_exists(const char *dir)
+{
+    return checkpoint_count(dir) > 0;
 }
 
 int checkpoint_check(const struct checkpoint *c, const struct safetensors_tensor *wanted)

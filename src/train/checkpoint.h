@@ -2,8 +2,8 @@
  * checkpoint.prev.safetensors. Saving goes through checkpoint.next.safetensors: write that one
  * completely, make the old newest the previous one, rename. At every moment at least one complete
  * checkpoint exists, and where the file system has hard links checkpoint.safetensors itself always
- * does. A checksum over all data is kept in the metadata, so damage is noticed, not only
- * truncation.
+ * does. Checksums over all data and over what the header says are kept in the metadata, so damage
+ * is noticed, not only truncation.
  *
  * Tensors are (name, dtype, shape, bytes); what they mean is the caller's business.
  * Ownership: a checkpoint that was opened is closed by checkpoint_close. Threads: one.
@@ -24,6 +24,7 @@ struct checkpoint_info {
     const char *options_digest; /* of what may not change on resume; not NULL */
     const struct safetensors_meta *extra;
     size_t n_extra;
+    const char *init; /* the file whose weights the run began with; NULL: random ones */
 };
 
 /* Sorts tensors in place. On failure the checkpoints that were there still are. */
@@ -32,19 +33,30 @@ int checkpoint_save(const char *dir, struct safetensors_tensor *tensors, size_t 
 
 struct checkpoint {
     struct safetensors *file;
+    const char *name;            /* in its folder; NULL when opened by its path */
     struct checkpoint_info info; /* strings live as long as file */
 };
 /* Opens the newest checkpoint of dir whose every byte is right. E_IO when there is none. */
 int checkpoint_open(struct checkpoint *c, const char *dir);
+/* Finishes what an interrupted save left, before the next one: the checkpoint that was opened in
+ * dir gets the newest one's name, and what is half written or damaged beside it goes. E_IO when
+ * that can not be done; nothing is lost then. */
+int checkpoint_settle(const struct checkpoint *c, const char *dir);
 /* Opens one file; the same checks. */
 int checkpoint_open_file(struct checkpoint *c, const char *path);
 void checkpoint_close(struct checkpoint *c);
 /* E_DATA unless all data is as the checksum in the metadata says. */
 int checkpoint_check_data(const struct safetensors *f);
+/* What header_crc32 of the metadata holds, as 8 hexadecimal digits. */
+uint32_t checkpoint_header_sum(const struct safetensors_tensor *tensors, size_t n,
+                               const struct safetensors_meta *meta, size_t n_meta);
 /* E_DATA unless the file has a tensor of wanted's name, dtype and shape. Reads no data. */
 int checkpoint_check(const struct checkpoint *c, const struct safetensors_tensor *wanted);
 /* Copies the tensor called wanted->name into dst, after checkpoint_check. */
 int checkpoint_read(const struct checkpoint *c, const struct safetensors_tensor *wanted, void *dst);
-int checkpoint_exists(const char *dir);
+/* How many of the CHECKPOINT_FILES files that can exist at once do. */
+enum { CHECKPOINT_FILES = 3 };
+int checkpoint_count(const char *dir);
+int checkpoint_exists(const char *dir); /* any of them */
 
 #endif

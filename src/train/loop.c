@@ -1,4 +1,4 @@
-#include "train/loop.h"
+#include "train/loop_int.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,12 +7,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "data/shard.h"
 #include "train/learning.h"
 #include "train/progress.h"
 #include "train/stop.h"
-
-enum { MAX_DIGEST = 128 };
 
 /* The state of one run. Steps and epochs done count from 0; logs speak of epochs from 1. */
 struct loop {
@@ -184,6 +181,7 @@ static int save(struct loop *l, enum save_when when)
         .epoch = l->step / l->steps_per_epoch,
         .seed = run->seed,
         .options_digest = l->digest,
+        .init = run->resume ? run->from.info.init : run->init,
         .extra = meta,
         .n_extra = extra_meta(l, meta, text),
     };
@@ -205,6 +203,18 @@ static int save(struct loop *l, enum save_when when)
     TRACE_POINT(run->trace, checkpoint_saved, trace_int(l->step));
     if (when == SAVE_ON_THE_WAY)
         tell_progress(l);
+    return 0;
+}
+
+static int save_when_due(struct loop *l)
+{
+    const struct train_settings *const s = l->run->settings;
+    const long long epoch = l->step / l->steps_per_epoch;
+    const int ends_epoch = l->step % l->steps_per_epoch == 0;
+
+    if ((s->checkpoint_steps && l->step % s->checkpoint_steps == 0) ||
+        (s->checkpoint_every && ends_epoch && epoch % s->checkpoint_every == 0))
+        return save(l, SAVE_ON_THE_WAY);
     return 0;
 }
 
@@ -266,7 +276,7 @@ static int train_step(struct loop *l)
 /* The rest of the current epoch, or less when steps run out or somebody asks to stop. */
 static int train_epoch(struct loop *l, long long epoch)
 {
-    const int64_t start = clock_ns();
+    const int64_t start = clock_ns(), saving = l->result->checkpoint_ns;
     struct trace *const t = l->run->trace;
     int rc = 0;
 
@@ -276,8 +286,10 @@ static int train_epoch(struct loop *l, long long epoch)
             rc = err(E_STOPPED, "stopped by %s after step %lld", stop_signal_name(), l->step);
         else
             rc = train_step(l);
+        if (rc == 0 && l->step < epoch * l->steps_per_epoch)
+            rc = save_when_due(l);
     }
-    l->result->train_ns += clock_ns() - start;
+    l->result->train_ns += clock_ns() - start - (l->result->checkpoint_ns - saving);
     if (rc == 0 && l->step == epoch * l->steps_per_epoch)
         TRACE_END(t, epoch_stop, trace_none(), {"epoch_num", trace_int(epoch)});
     return rc;
@@ -286,7 +298,6 @@ static int train_epoch(struct loop *l, long long epoch)
 /* Epochs up to and including the next evaluation: a block of the MLPerf log. */
 static int train_block(struct loop *l, int *done)
 {
-    const struct train_settings *const s = l->run->settings;
     const long long first = l->step / l->steps_per_epoch + 1;
     const long long count = eval_block_epochs(&l->evals, first);
     struct trace *const t = l->run->trace;
@@ -295,8 +306,8 @@ static int train_block(struct loop *l, int *done)
                 {"epoch_count", trace_int(count)});
     for (long long e = first; e < first + count && l->step < l->total_steps; e++) {
         TRY(train_epoch(l, e));
-        if (s->checkpoint_every && e % s->checkpoint_every == 0)
-            TRY(save(l, SAVE_ON_THE_WAY));
+        if (l->step == e * l->steps_per_epoch)
+            TRY(save_when_due(l));
     }
     *done = l->step >= l->total_steps;
     if (l->step == (first + count - 1) * l->steps_per_epoch) /* the last epoch was whole */
@@ -360,132 +371,6 @@ static int train_all(struct loop *l)
 
 /* ---- before and after ---- */
 
-static long long steps_per_epoch(const struct train_run *run)
-{
-    const struct shard s = {.n_samples = run->task->n_train,
-                            .batch_size = (size_t)run->settings->batch_size};
-
-    return (long long)shard_steps(&s);
-}
-
-/* What a checkpoint's place in the data depends on. */
-static void digest(const struct train_run *run, char *text, size_t n)
-{
-    const enum dtype precision = train_precision(run->settings);
-
-    snprintf(text, n, "%s%s%s in batches of %lld from %llu samples", run->task->name,
-             precision == DT_F32 ? "" : " in ", precision == DT_F32 ? "" : dtype_name(precision),
-             run->settings->batch_size, (unsigned long long)run->task->n_train);
-}
-
-static int check_resumed(const struct train_run *run)
-{
-    const struct checkpoint_info *const is = &run->from.info;
-    char wanted[MAX_DIGEST];
-
-    digest(run, wanted, sizeof(wanted));
-    if (is->seed == run->seed && strcmp(is->options_digest, wanted) == 0)
-        return 0;
-    return err(E_USAGE,
-               "the checkpoint in %s is of %s and seed %llu, this run of %s and seed %llu; resume "
-               "with the same",
-               run->dir, is->options_digest, (unsigned long long)is->seed, wanted,
-               (unsigned long long)run->seed);
-}
-
-static long long count_parameters(const struct store *s)
-{
-    long long n = 0;
-
-    for (int i = 0; i < s->n; i++)
-        if (s->weights[i]->kind == T_PARAM)
-            n += (long long)shape_count(s->weights[i]->shape);
-    return n;
-}
-
-static size_t input_bytes(const struct graph *g)
-{
-    size_t n = 0;
-
-    for (int i = 0; i < g->n_tensors; i++)
-        if (g->tensors[i]->kind == T_INPUT)
-            n += tensor_bytes(g->tensors[i]);
-    return n;
-}
-
-/* A layer that was forgotten shows up as little as this. */
-static int check_parameters(const struct task *task, long long n)
-{
-    if (task->parameters == 0 || n == task->parameters)
-        return 0;
-    return err(E_SHAPE, "the model has %lld parameters, %s has %lld; a layer is missing or extra",
-               n, task->name, task->parameters);
-}
-
-/* Model and streams are opened to see them refuse, and closed again: those of the run are made
- * between init_start and init_stop, and after run_start. */
-static int try_session(struct train_run *run)
-{
-    struct session s;
-    int rc = 0;
-
-    TRY(session_open(&s, run->task, run->settings, run->engine));
-    run->needs = (struct train_needs){
-        .weights = bank_bytes(&s.bank),
-        .activations = s.workspace.bytes,
-        .checkpoint =
-            s.store.block_bytes[weight_block(T_PARAM)] + s.store.block_bytes[weight_block(T_STATE)],
-        .batch = input_bytes(&s.train_graph) * (size_t)run->settings->accumulate +
-                 input_bytes(&s.eval_graph),
-        .parameters = count_parameters(&s.store),
-    };
-    rc = check_parameters(run->task, run->needs.parameters);
-    if (rc == 0 && run->resume)
-        rc = session_check(&s, &run->from);
-    else if (rc == 0 && run->init)
-        rc = session_match(&s, &run->given, run->names);
-    session_close(&s);
-    return rc;
-}
-
-static int check_pipelines(const struct train_run *run)
-{
-    const struct train_settings *const s = run->settings;
-
-    if (!run->only_evaluate)
-        TRY(run->task->open(run->task->context, PIPELINE_TRAIN, (int)s->batch_size, 0, 0, NULL));
-    return run->task->open(run->task->context, PIPELINE_EVAL, (int)(s->batch_size / s->accumulate),
-                           0, 0, NULL);
-}
-
-int train_open(struct train_run *run)
-{
-    long long boundaries[MAX_BOUNDARIES];
-    struct schedule schedule;
-    int rc = 0;
-
-    TRY(train_schedule(run->settings, steps_per_epoch(run), boundaries, &schedule));
-    if (run->resume)
-        TRY(checkpoint_open(&run->from, run->dir));
-    else if (run->init)
-        TRY(weights_open(&run->given, run->init));
-    if (run->resume)
-        rc = check_resumed(run);
-    if (rc == 0)
-        rc = try_session(run);
-    if (rc == 0)
-        rc = check_pipelines(run);
-    if (rc < 0)
-        train_close(run);
-    return rc;
-}
-
-void train_close(struct train_run *run)
-{
-    checkpoint_close(&run->from);
-    weights_close(&run->given);
-}
-
 /* A checkpoint of a scaled run goes on with its scale. */
 static int load_scale(const struct checkpoint *c, struct loss_scale *s)
 {
@@ -514,6 +399,8 @@ static int load(struct loop *l)
     TRY(session_load(&l->session, &run->from));
     TRY(load_scale(&run->from, &l->session.loss_scale));
     l->step = l->saved_step = run->from.info.step;
+    if (checkpoint_settle(&run->from, run->dir) < 0)
+        warning("%s; training goes on", err_reason());
     TRACE_POINT(run->trace, checkpoint_loaded, trace_int(l->step));
     return 0;
 }
@@ -523,12 +410,12 @@ static int prepare(struct loop *l)
     const struct train_run *const run = l->run;
     const struct train_settings *const s = run->settings;
 
-    l->steps_per_epoch = steps_per_epoch(run);
+    l->steps_per_epoch = train_steps_per_epoch(run);
     l->total_steps = s->steps > 0 ? s->steps : s->epochs * l->steps_per_epoch;
     l->evals = train_eval_schedule(s);
     if (s->steps > 0)
         l->evals.last = 0;
-    digest(run, l->digest, sizeof(l->digest));
+    train_digest(run, l->digest, sizeof(l->digest));
     TRY(train_schedule(s, l->steps_per_epoch, l->boundaries, &l->schedule));
     TRY(session_open(&l->session, run->task, s, run->engine));
     l->metric = metric_new(run->task->metric);

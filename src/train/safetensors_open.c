@@ -225,7 +225,7 @@ static int open_file(struct safetensors *f)
 {
     struct stat st;
 
-    f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    f->fd = open(f->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no wait for a pipe's writer */
     if (f->fd < 0)
         return err(E_IO, "open %s: %s", f->path, strerror(errno));
     if (fstat(f->fd, &st) < 0)

@@ -34,6 +34,8 @@ static const struct opt_row rows[] = {
         .help = "First evaluation after epoch N; 0: after eval-every epochs"),
     ROW("checkpoint-every", OPT_INT, checkpoint_every, .dflt = "1", .min = 0, .max = 1e6,
         .arg = "N", .help = "Save a checkpoint every N epochs; 0: only at the end"),
+    ROW("checkpoint-steps", OPT_INT, checkpoint_steps, .dflt = "0", .min = 0, .max = 1e12,
+        .arg = "N", .help = "Save one also every N steps, within an epoch too; 0: do not"),
     ROW("seed", OPT_INT, seed, .dflt = "0", .min = 0, .max = 9007199254740992.0, .arg = "N",
         .help = "Everything random follows from it; 0: draw one and log it"),
     ROW("optimizer", OPT_CHOICE, optimizer, .dflt = "sgd", .choices = optimiser_names,

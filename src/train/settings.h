@@ -12,7 +12,7 @@ struct train_settings {
     long long batch_size, accumulate;
     long long epochs, steps;
     double target;
-    long long eval_every, eval_offset, checkpoint_every;
+    long long eval_every, eval_offset, checkpoint_every, checkpoint_steps;
     long long seed;
 
     int precision; /* enum dtype of activations: index of precision_names */
