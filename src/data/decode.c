@@ -76,6 +76,8 @@ int decoder_begin(struct decoder *d, const uint8_t *bytes, size_t n, struct rect
     size_t i = 0;
     int rc;
 
+    if (d->begun) /* the one before was only looked at */
+        codecs[d->current]->cancel(d->state[d->current]);
     d->begun = 0;
     while (i < COUNT_OF(codecs) && !starts_with(bytes, n, codecs[i]->magic, codecs[i]->n_magic))
         i++;

@@ -7,7 +7,8 @@
  * Damaged or truncated data is E_DATA with a reason and a byte offset: a picture is whole or bad.
  * A file without its end mark is bad whatever the rectangle, so that random crops agree about it.
  * What no decoder can notice stays unnoticed: changed bits that still read as some picture.
- * A decoder belongs to one thread and serves any number of images, good or bad; begin, then crop.
+ * A decoder belongs to one thread and serves any number of images, good or bad; begin, then crop,
+ * or only begin.
  */
 #ifndef STAVE_DATA_DECODE_H
 #define STAVE_DATA_DECODE_H
