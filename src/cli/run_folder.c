@@ -1,6 +1,5 @@
 #include "cli/run_folder.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "base/cpus.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/json.h"
 
 static void add_utc(struct str *out)
 {
@@ -190,7 +190,7 @@ int run_folder_read_seed(const char *dir, uint64_t *seed)
     const cJSON *value;
     int rc = file_read(path, 1 << 20, &text, &n);
 
-    doc = rc == 0 ? cJSON_ParseWithLength(text, n) : NULL;
+    doc = rc == 0 ? json_parse(text, n, NULL) : NULL;
     value = cJSON_GetObjectItemCaseSensitive(doc, "seed");
     if (rc == 0 &&
         !(cJSON_IsNumber(value) && value->valuedouble >= 0 && value->valuedouble < 0x1p53))

@@ -128,6 +128,8 @@ static void fill_position(struct worker *w, const struct chunk *c, size_t i)
 
         if (rc == 0)
             return;
+        if (rc == E_NOMEM)
+            out_of_memory(0); /* the sample is not bad, and no other one would do */
         if (attempt == MAX_ATTEMPTS)
             err_prefix(rc, "%d samples in a row could not be used, the last: ", MAX_ATTEMPTS);
         bad = describe(w, rc, i * (MAX_ATTEMPTS + 1) + (size_t)attempt);
