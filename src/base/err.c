@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hostile.h"
+
 enum { REASON_BYTES = 2048 };
 
 static _Thread_local char reason[REASON_BYTES];
@@ -94,7 +96,11 @@ static void *need(void *p, size_t bytes)
 
 void *xmalloc(size_t bytes)
 {
-    return need(malloc(bytes ? bytes : 1), bytes);
+    void *const p = need(malloc(bytes ? bytes : 1), bytes);
+
+    if (HOSTILE)
+        hostile_poison(p, bytes);
+    return p;
 }
 
 void *xcalloc(size_t count, size_t bytes)

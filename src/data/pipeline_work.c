@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/hostile.h"
 #include "base/random.h"
 #include "data/pipeline_int.h"
 
@@ -204,6 +205,8 @@ void *worker_main(void *worker)
         pthread_mutex_unlock(&p->lock);
         for (size_t i = 0; i < c.n; i++)
             fill_position(w, &c, c.first + i);
+        if (HOSTILE)
+            hostile_pause();
         pthread_mutex_lock(&p->lock);
         add_counters(&p->counters, &w->counters);
         c.slot->n_left -= c.n;
