@@ -61,7 +61,7 @@ FLAGS += $(CFLAGS_EXTRA)
 SRC := $(wildcard src/*/*.c src/backend/*/*.c)
 SRC := $(filter-out src/cli/main.c $(if $(DNNL),,src/backend/cpu/%),$(SRC))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
-TESTS := $(filter-out $(if $(DNNL),,tests/test_cpu_kernels.c tests/test_cpu_dnnl.c),$(wildcard tests/test_*.c))
+TESTS := $(filter-out $(if $(DNNL),,tests/test_cpu_kernels.c tests/test_cpu_dnnl.c tests/test_cpu_guard.c),$(wildcard tests/test_*.c))
 TESTS := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZERS := $(filter-out tests/fuzz/fuzz_image.c,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZERS := $(FUZZERS:tests/fuzz/%.c=$(BUILD)/%)
@@ -131,7 +131,7 @@ bundle: $(FUZZERS)
 nomem: $(BUILD)/nomem ; @$< $(STRIDE)
 man: $(BUILD)/stave.1
 check: ; ./check
-check-unit: tests ; @tests/run $(BUILD)/tests
+check-unit: $(if $(NAMES),all $(NAMES:%=$(BUILD)/tests/test_%),tests) ; @tests/run $(BUILD)/tests $(NAMES)
 faults: tests ; @tests/faults/run
 check-deps: ; @tools/check-deps
 format: ; @tools/format
@@ -141,15 +141,19 @@ install: all
 	install -D -m 644 $(BUILD)/stave.1 $(DESTDIR)$(PREFIX)/share/man/man1/stave.1
 clean: ; rm -rf build build-*
 help:
-	@echo 'make [SAN=1] [DNNL=0] [CFLAGS=...] [CFLAGS_EXTRA=...] [WERROR=0] TARGET'
+	@echo 'make [SAN=1] [TSAN=1] [HOSTILE=1] [DNNL=0] [CFLAGS=...] [CFLAGS_EXTRA=...] [WERROR=0] TARGET'
 	@echo '  all (default)  build/stave and its man page     tests       the test programs'
 	@echo '  check-unit     build and run the tests          check       everything; see ./check'
+	@echo '                 NAMES="pipeline train": those only'
 	@echo '  check-deps     includes and sizes               man         build/stave.1'
 	@echo '  faults         break one thing at a time and demand that the named tests fail'
+	@echo '  fuzz           the fuzz targets (clang); tests/fuzz/run SECONDS runs them'
+	@echo '  fuzz-bundle    the same as a folder for another machine'
+	@echo '  nomem          let each allocation fail in turn [STRIDE=N: each N-th]'
 	@echo '  format         rewrite by .clang-format         format-check  only look'
 	@echo '  install        to DESTDIR and PREFIX            clean       remove the build folders'
 
 FORCE:
-.PHONY: all tests man check check-unit faults check-deps format format-check install clean help FORCE
+.PHONY: all tests fuzz fuzzers fuzz-bundle bundle nomem man check check-unit faults check-deps format format-check install clean help FORCE
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
