@@ -8,11 +8,13 @@ enum { PAUSE_US = 100, ONE_IN = 8 };
 
 void hostile_poison(void *p, size_t n)
 {
-    static const unsigned char word[2] = {0xC0, 0x7F};
+    static const unsigned char word[8] = {0xC0, 0x7F, 0xC0, 0x7F, 0xC0, 0x7F, 0xC0, 0x7F};
     unsigned char *const at = p;
+    size_t i = 0;
 
-    for (size_t i = 0; i < n; i++)
-        at[i] = word[i % 2];
+    for (; i + sizeof(word) <= n; i += sizeof(word))
+        memcpy(at + i, word, sizeof(word));
+    memcpy(at + i, word, n - i);
 }
 
 void hostile_pause(void)
