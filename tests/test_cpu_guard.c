@@ -109,7 +109,7 @@ static void run_guarded(struct plan *p, const struct step *s)
         if (!g.out[i])
             g.out[i] = guarded(tensor_bytes(n->out[i]));
     }
-    g.scratch = guarded(s->scratch_bytes);
+    g.scratch = guarded((s->scratch_bytes + 63) / 64 * 64); /* kernels may count on its alignment */
     if (s->kernel->run(p->engine->device, &g) < 0 || p->engine->backend->sync(p->engine->device))
         fail_msg("%s: %s", n->op->name, err_reason());
     assert_int_equal(s->kernel->run(p->engine->device, s), 0);
