@@ -1,11 +1,20 @@
 # Stave. `make` builds build/stave; `make help` lists the targets. Sources are found by wildcard:
-# adding a file needs no edit here. SAN=1 builds with the address and undefined-behaviour sanitizers
-# into a folder of its own. DNNL=0 leaves the oneDNN backend out; WERROR=0 lets warnings pass.
+# adding a file needs no edit here. DNNL=0 leaves the oneDNN backend out; WERROR=0 lets warnings pass.
+# Builds that look for mistakes have folders of their own: SAN=1 the address and undefined-behaviour
+# sanitizers, TSAN=1 the thread sanitizer (without oneDNN, whose threads it can not follow), HOSTILE=1
+# base/hostile.h, FUZZ=1 libFuzzer's targets (clang).
 VERSION := 0.1.0
-SAN ?= 0
+KIND := $(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(TSAN)),-tsan)$(if $(filter 1,$(HOSTILE)),-hostile)$(if $(filter 1,$(FUZZ)),-fuzz)
+ifeq ($(FUZZ),1)
+CC := $(or $(shell command -v clang-14),clang)
+CFLAGS ?= -O1 -gline-tables-only
+endif
+ifneq ($(filter 1,$(FUZZ) $(TSAN)),)
+DNNL := 0
+endif
 WERROR ?= $(if $(filter 12,$(shell $(CC) -dumpversion)),1,0)
 PREFIX ?= /usr/local
-BUILD ?= build$(if $(filter 1,$(SAN)),-san)
+BUILD ?= build$(KIND)
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 
 # What is here. A macro's value or "" when its header is not found.
@@ -36,6 +45,17 @@ ifeq ($(SAN),1)
 FLAGS += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 LDFLAGS += -fsanitize=address,undefined
 endif
+ifeq ($(TSAN),1)
+FLAGS += -fsanitize=thread
+LDFLAGS += -fsanitize=thread
+endif
+ifeq ($(HOSTILE),1)
+CPPFLAGS += -DSTAVE_HOSTILE
+endif
+ifeq ($(FUZZ),1)
+FLAGS += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+LDFLAGS += -fsanitize=address,undefined
+endif
 FLAGS += $(CFLAGS_EXTRA)
 
 SRC := $(wildcard src/*/*.c src/backend/*/*.c)
@@ -43,6 +63,8 @@ SRC := $(filter-out src/cli/main.c $(if $(DNNL),,src/backend/cpu/%),$(SRC))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 TESTS := $(filter-out $(if $(DNNL),,tests/test_cpu_%.c),$(wildcard tests/test_*.c))
 TESTS := $(TESTS:tests/%.c=$(BUILD)/tests/%)
+FUZZERS := $(filter-out tests/fuzz/fuzz_image.c,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZERS := $(FUZZERS:tests/fuzz/%.c=$(BUILD)/%)
 HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_%,$(wildcard tests/*.c)))
 say = @printf '  %-5s %s\n' $(1) $@
 
@@ -67,6 +89,15 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HELPERS) $(BUILD)/libstave.a
 	$(call say,LINK)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
+# Clang's runtimes are linked in, so a target runs wherever the program's libraries are.
+$(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/fuzz.o $(BUILD)/tests/fuzz/fuzz_image.o $(BUILD)/libstave.a
+	$(call say,LINK)
+	@$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
+$(BUILD)/nomem: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/nomem/*.c)) $(BUILD)/libstave.a
+	$(call say,LINK)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+
 $(BUILD)/stave.1: $(BUILD)/stave
 	$(call say,MAN)
 	@$< man >$@.tmp && mv $@.tmp $@
@@ -82,16 +113,25 @@ $(BUILD)/sources: FORCE
 	@printf '%s\n' $(SRC) >$@.new
 	@if cmp -s $@ $@.new; then rm $@.new; else mv $@.new $@; fi
 
-FOUND = 'stave $(VERSION) with $(CC) $(shell $(CC) -dumpfullversion), into $(BUILD)/' \
+FOUND = 'stave $(VERSION) with $(CC) $(shell $(CC) -dumpfullversion 2>/dev/null || $(CC) -dumpversion), into $(BUILD)/' \
 	'  oneDNN  $(or $(DNNL),not found: no cpu backend; tools/setup installs it)' \
 	'  CUDA    $(if $(CUDA),$(CUDA) found; this version has no backend for it,not found)' \
 	'  MPI     $(if $(MPI),$(MPI) found; this version runs on one machine,not found)' \
 	'  libjpeg $(HAVE_JPEG)  libpng $(HAVE_PNG)  cJSON $(HAVE_CJSON)  zlib $(HAVE_ZLIB)'
 
 tests: $(TESTS) all
+fuzz: ; @$(MAKE) FUZZ=1 fuzzers
+fuzzers: $(FUZZERS)
+# A folder that another machine runs without anything installed: bundle/run SECONDS.
+fuzz-bundle: ; @$(MAKE) FUZZ=1 bundle
+bundle: $(FUZZERS)
+	@rm -rf $(BUILD)/bundle && mkdir -p $(BUILD)/bundle/lib && cp $(FUZZERS) $(BUILD)/bundle
+	@cp tests/fuzz/run $(BUILD)/bundle
+	@ldd $(FUZZERS) | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | grep -E 'lib(jpeg|png|cjson|yaml|z|stdc|gcc)' | sort -u | xargs cp -Lt $(BUILD)/bundle/lib
+nomem: $(BUILD)/nomem ; @$< $(STRIDE)
 man: $(BUILD)/stave.1
 check: ; ./check
-check-unit: tests ; @tests/run $(BUILD)/tests
+check-unit: $(if $(NAMES),all $(NAMES:%=$(BUILD)/tests/test_%),tests) ; @tests/run $(BUILD)/tests $(NAMES)
 faults: tests ; @tests/faults/run
 check-deps: ; @tools/check-deps
 format: ; @tools/format
@@ -99,17 +139,21 @@ format-check: ; @tools/format --check
 install: all
 	install -D -m 755 $(BUILD)/stave $(DESTDIR)$(PREFIX)/bin/stave
 	install -D -m 644 $(BUILD)/stave.1 $(DESTDIR)$(PREFIX)/share/man/man1/stave.1
-clean: ; rm -rf build build-san build-nodnnl
+clean: ; rm -rf build build-*
 help:
-	@echo 'make [SAN=1] [DNNL=0] [CFLAGS=...] [CFLAGS_EXTRA=...] [WERROR=0] TARGET'
+	@echo 'make [SAN=1] [TSAN=1] [HOSTILE=1] [DNNL=0] [CFLAGS=...] [CFLAGS_EXTRA=...] [WERROR=0] TARGET'
 	@echo '  all (default)  build/stave and its man page     tests       the test programs'
 	@echo '  check-unit     build and run the tests          check       everything; see ./check'
+	@echo '                 NAMES="pipeline train": those only'
 	@echo '  check-deps     includes and sizes               man         build/stave.1'
 	@echo '  faults         break one thing at a time and demand that the named tests fail'
+	@echo '  fuzz           the fuzz targets (clang); tests/fuzz/run SECONDS runs them'
+	@echo '  fuzz-bundle    the same as a folder for another machine'
+	@echo '  nomem          let each allocation fail in turn [STRIDE=N: each N-th]'
 	@echo '  format         rewrite by .clang-format         format-check  only look'
 	@echo '  install        to DESTDIR and PREFIX            clean       remove the build folders'
 
 FORCE:
-.PHONY: all tests man check check-unit faults check-deps format format-check install clean help FORCE
+.PHONY: all tests fuzz fuzzers fuzz-bundle bundle nomem man check check-unit faults check-deps format format-check install clean help FORCE
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -9,45 +9,63 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/random.h"
 
-enum { GUARD = 256, CANARY = 0xA5, MAX_BUFFERS = 128 };
+enum { PAGE = 4096, LINE = 64, CANARY = 0xA5, MAX_BUFFERS = 128 };
 
-/* Buffers of one test: checked and freed together. */
+/* Buffers of one test: checked and freed together. Each lies between two pages that nobody may
+ * touch. */
 static struct {
-    char *base;
-    size_t bytes;
+    char *map, *at; /* the mapping and the buffer in it */
+    size_t room, bytes;
 } buffers[MAX_BUFFERS];
 static int n_buffers;
 static uint64_t draws;
+static enum guard_place place;
+
+void guard_place(enum guard_place p)
+{
+    place = p;
+}
 
 void *guarded(size_t bytes)
 {
-    const size_t whole = GUARD + (bytes + GUARD - 1) / GUARD * GUARD + GUARD;
-    char *const base = aligned_alloc(64, whole);
+    const size_t lines = (bytes + LINE - 1) / LINE * LINE;
+    const size_t room_bytes = (lines + PAGE - 1) / PAGE * PAGE;
+    char *const map = mmap(NULL, PAGE + room_bytes + PAGE, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *at = map + PAGE;
 
-    assert_non_null(base);
-    assert_true(n_buffers < MAX_BUFFERS);
-    memset(base, CANARY, whole);
-    buffers[n_buffers].base = base;
+    assert_true(map != MAP_FAILED && n_buffers < MAX_BUFFERS);
+    if (room_bytes)
+        assert_int_equal(mprotect(at, room_bytes, PROT_READ | PROT_WRITE), 0);
+    memset(at, CANARY, room_bytes);
+    if (place != GUARD_START)
+        at += room_bytes - (place == GUARD_END ? lines : bytes);
+    buffers[n_buffers].map = map;
+    buffers[n_buffers].at = at;
+    buffers[n_buffers].room = room_bytes;
     buffers[n_buffers++].bytes = bytes;
-    return base + GUARD;
+    return at;
 }
 
-static void check_canary(const char *at, size_t n)
+static void check_canary(const char *at, const char *end)
 {
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal((unsigned char)at[i], CANARY);
+    for (; at < end; at++)
+        assert_int_equal((unsigned char)*at, CANARY);
 }
 
 int release_buffers(void **state)
 {
     (void)state;
     for (int i = 0; i < n_buffers; i++) {
-        check_canary(buffers[i].base, GUARD);
-        check_canary(buffers[i].base + GUARD + buffers[i].bytes, GUARD);
-        free(buffers[i].base);
+        const char *const first = buffers[i].map + PAGE;
+
+        check_canary(first, buffers[i].at);
+        check_canary(buffers[i].at + buffers[i].bytes, first + buffers[i].room);
+        munmap(buffers[i].map, PAGE + buffers[i].room + PAGE);
     }
     n_buffers = 0;
     return 0;

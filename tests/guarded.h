@@ -1,12 +1,21 @@
-/* Buffers for the tests of kernels: random numbers with canaries round them (the sanitizers do not
- * see what generated code writes), and comparison with a result in double. One pool for the whole
- * test program; release_buffers, a cmocka teardown, checks all canaries and frees. */
+/* Buffers for the tests of kernels, each between two pages that nobody may touch (the sanitizers do
+ * not see what generated code reads and writes), and comparison with a result in double. One pool
+ * for the whole test program; release_buffers, a cmocka teardown, checks the canaries that fill the
+ * rest of a buffer's pages and frees. */
 #ifndef STAVE_TESTS_GUARDED_H
 #define STAVE_TESTS_GUARDED_H
 
 #include <stddef.h>
 
-void *guarded(size_t bytes); /* 64-byte aligned, filled with the canary */
+/* Where a buffer lies in its pages, for those made from now on. */
+enum guard_place {
+    GUARD_END,   /* its last cache line ends at the forbidden page */
+    GUARD_START, /* it begins behind one */
+    GUARD_EXACT, /* its last byte ends there: aligned to what its size is a multiple of */
+};
+void guard_place(enum guard_place p);
+
+void *guarded(size_t bytes); /* 64-byte aligned unless exact, filled with the canary */
 float *room(size_t n);
 double *zeros(size_t n);
 float *copy_of(const float *x, size_t n);

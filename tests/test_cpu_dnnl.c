@@ -68,7 +68,8 @@ static void check_convs(enum dtype type)
 {
     struct cpu_dnnl lib;
 
-    for (int threads = 1; threads <= 2; threads++) {
+    for (int threads = 1; threads <= 2; threads++) { /* each with its own place of the buffers */
+        guard_place(threads == 1 ? GUARD_START : GUARD_END);
         assert_int_equal(cpu_dnnl_open(&lib, threads), 0);
         for (size_t i = 0; i < COUNT_OF(conv_shapes); i++) {
             struct cpu_conv_shape s = conv_shapes[i];

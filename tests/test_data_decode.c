@@ -441,6 +441,20 @@ static void test_bytes_behind_the_end_are_harmless(void **state)
     decoder_free(d);
 }
 
+static void test_a_picture_may_only_be_looked_at(void **state)
+{
+    struct decoder *const d = decoder_new(0);
+    struct bytes jpeg = {0};
+    struct rect whole;
+
+    (void)state;
+    simple_jpeg(WIDTH, HEIGHT, 1, &jpeg);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(decoder_begin(d, jpeg.data, jpeg.n, &whole), 0);
+    bytes_release(&jpeg);
+    decoder_free(d);
+}
+
 /* The orientation tag asks for a quarter turn; the picture keeps its 64 x 48. */
 static void test_exif_orientation_is_ignored(void **state)
 {
@@ -505,6 +519,7 @@ int main(void)
         cmocka_unit_test(test_random_damage_is_survived),
         cmocka_unit_test(test_a_huge_claim_is_refused_before_memory_is_taken),
         cmocka_unit_test(test_bytes_behind_the_end_are_harmless),
+        cmocka_unit_test(test_a_picture_may_only_be_looked_at),
         cmocka_unit_test(test_exif_orientation_is_ignored),
         cmocka_unit_test(test_the_encoder_is_reproducible_and_close),
     };

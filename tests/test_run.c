@@ -60,6 +60,16 @@ static void refusals(void **state)
     free(program_run(*state, 2, "run resnet51"));
 }
 
+/* A shortened flag looks as if the next word were its value. */
+static void workload_behind_a_shortened_flag(void **state)
+{
+    char *said = program_run(*state, 2, "run --res resnet50");
+
+    assert_says(said, "resnet50");
+    assert_says(said, "name the workload first");
+    free(said);
+}
+
 static void unreadable_records(void **state)
 {
     char *said, *path = scratch_file(*state, "train.rec", "these are no records at all, are they");
@@ -451,6 +461,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         S(refusals),
+        S(workload_behind_a_shortened_flag),
         S(unreadable_records),
         S(used_folder),
         S(settings_and_documents),

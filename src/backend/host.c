@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/err.h"
+#include "base/hostile.h"
 
 enum { LINE_BYTES = 64, HUGE_BYTES = 2 << 20 };
 
@@ -29,7 +30,8 @@ int host_alloc(struct device *d, size_t bytes, void **out)
 void host_free(struct device *d, void *p, size_t bytes)
 {
     (void)d;
-    (void)bytes;
+    if (HOSTILE)
+        hostile_poison(p, bytes);
     free(p);
 }
 

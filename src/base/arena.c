@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/hostile.h"
 
-enum { BLOCK_BYTES = 64 * 1024, ALIGN = 16 };
+enum { BLOCK_BYTES = HOSTILE ? 64 : 64 * 1024, ALIGN = 16 };
 
 struct arena_block {
     struct arena_block *next;
@@ -24,6 +25,9 @@ void arena_release(struct arena *a)
 {
     while (a->head) {
         struct arena_block *const next = a->head->next;
+
+        if (HOSTILE)
+            hostile_poison(a->head->bytes, a->head->size);
         free(a->head);
         a->head = next;
     }

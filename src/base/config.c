@@ -28,6 +28,9 @@ static size_t line_of(const yaml_event_t *e)
 static int malformed(const struct reader *r)
 {
     const yaml_parser_t *p = &r->parser;
+
+    if (p->error == YAML_MEMORY_ERROR)
+        return err(E_NOMEM, "%s: out of memory in the YAML parser", r->path);
     const size_t line = p->error == YAML_READER_ERROR ? p->mark.line : p->problem_mark.line;
 
     return err(E_USAGE, "%s:%zu: this is no YAML: %s; expected lines of the form name: value",
@@ -162,7 +165,7 @@ int config_load(const char *path, config_set *set, void *context)
     r = xcalloc(1, sizeof(*r));
     r->path = path;
     if (!yaml_parser_initialize(&r->parser))
-        rc = err(E_NOMEM, "%s: no memory for the YAML parser", path);
+        rc = err(E_NOMEM, "%s: out of memory in the YAML parser", path);
     else {
         yaml_parser_set_input_string(&r->parser, (const unsigned char *)bytes, n);
         rc = read_all(r, set, context);

@@ -2,9 +2,13 @@
 
 #include <execinfo.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/hostile.h"
 
 enum { REASON_BYTES = 2048 };
 
@@ -80,20 +84,38 @@ _Noreturn void bug_at(const char *file, int line, const char *fmt, ...)
     abort();
 }
 
-static void *need(void *p, size_t bytes)
+/* The first thread ends the program; a second one that finds no memory meanwhile only waits for
+ * that. Not exit(): it would take down what other threads are still using. */
+_Noreturn void out_of_memory(size_t bytes)
 {
-    if (!p) {
+    static atomic_flag ending = ATOMIC_FLAG_INIT;
+
+    while (atomic_flag_test_and_set(&ending))
+        pause();
+    if (bytes)
         fprintf(stderr,
                 "stave: out of memory asking for %zu bytes; free memory or use a smaller batch\n",
                 bytes);
-        exit(3); /* outside the planned blocks there is nothing to return to */
-    }
+    else
+        fputs("stave: out of memory; free memory or use a smaller batch\n", stderr);
+    fflush(stdout);
+    _exit(3); /* outside the planned blocks there is nothing to return to */
+}
+
+static void *need(void *p, size_t bytes)
+{
+    if (!p)
+        out_of_memory(bytes);
     return p;
 }
 
 void *xmalloc(size_t bytes)
 {
-    return need(malloc(bytes ? bytes : 1), bytes);
+    void *const p = need(malloc(bytes ? bytes : 1), bytes);
+
+    if (HOSTILE)
+        hostile_poison(p, bytes);
+    return p;
 }
 
 void *xcalloc(size_t count, size_t bytes)

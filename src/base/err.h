@@ -50,6 +50,7 @@ _Noreturn void bug_at(const char *file, int line, const char *fmt, ...)
 /* malloc that does not return NULL: out of memory outside the training loop's planned blocks ends
  * the program with exit code 3 and one sentence. Sizes that the world can choose (a file's claim)
  * must be checked first. */
+_Noreturn void out_of_memory(size_t bytes); /* 0: nobody knows how many were asked for */
 void *xmalloc(size_t bytes);
 void *xcalloc(size_t count, size_t bytes);
 void *xrealloc(void *p, size_t bytes);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/hostile.h"
 
 static void grow(struct str *b, size_t more)
 {
@@ -13,7 +14,7 @@ static void grow(struct str *b, size_t more)
 
     if (need <= b->cap)
         return;
-    b->cap = need > 2 * b->cap ? need : 2 * b->cap;
+    b->cap = HOSTILE || need > 2 * b->cap ? need : 2 * b->cap;
     b->s = xrealloc(b->s, b->cap);
     b->s[b->len] = '\0';
 }

@@ -132,8 +132,7 @@ static int keep_pair(struct command_line *l, const char *pair)
 
     if (!equals || equals == pair)
         return err(E_USAGE, "-o: \"%.100s\" does not fit; expected key=value", pair);
-    name = strndup(pair, (size_t)(equals - pair));
-    ASSERT(name);
+    name = xasprintf("%.*s", (int)(equals - pair), pair);
     where = xasprintf("-o %.100s", name);
     f = find_name(l, name);
     if (f.row) {
@@ -149,10 +148,9 @@ static int keep_pair(struct command_line *l, const char *pair)
 /* A failure when the long option word can not be what was typed, else 0. */
 static int check_long(const struct command_line *l, const char *word)
 {
-    char *name = strndup(word + 2, strcspn(word + 2, "="));
+    char *name = xasprintf("%.*s", (int)strcspn(word + 2, "="), word + 2);
     int rc = 0;
 
-    ASSERT(name);
     if (strcmp(name, "help") == 0 || strcmp(name, "version") == 0)
         rc = strchr(word, '=') ? err(E_USAGE, "--%s takes no value", name) : 0;
     else if (!find_name(l, name).row && strcmp(name, "config") != 0)
@@ -329,6 +327,8 @@ static int run_argp(struct command_line *l)
         free(t.s[i]);
     free(t.s);
     free(options);
+    if (failed == ENOMEM && !l->error)
+        return err(E_NOMEM, "out of memory while reading the command line");
     if (failed && !l->error)
         BUG("argp: %s without a reason", strerror(failed));
     return l->error;

@@ -1,6 +1,5 @@
 #include "cli/run_folder.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -15,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "train/checkpoint.h"
 
 static void add_utc(struct str *out)
@@ -235,7 +235,7 @@ static int read_run_json(const char *dir, cJSON **doc)
     size_t n;
     int rc = file_read(path, 1 << 20, &text, &n);
 
-    *doc = rc == 0 ? cJSON_ParseWithLength(text, n) : NULL;
+    *doc = rc == 0 ? json_parse(text, n, NULL) : NULL;
     if (rc == 0 && !*doc)
         rc = err(E_DATA, "%s is damaged: it is not JSON", path);
     free(text);
@@ -326,7 +326,7 @@ void run_folder_warn_of_changes(const char *dir, const struct setup *s)
     const cJSON *table, *tables;
 
     command_line_add_json(&s->line, &text);
-    is = cJSON_Parse(text.s);
+    is = json_parse(text.s, text.len, NULL);
     if (read_run_json(dir, &was) < 0)
         warning("%s; whether the run goes on with the options it had is not known", err_reason());
     tables = cJSON_GetObjectItemCaseSensitive(was, "options");

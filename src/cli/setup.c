@@ -55,6 +55,20 @@ static int find_workload(struct setup *s)
     return s->workload ? 0 : unknown_workload(name);
 }
 
+/* The name was looked for before the options were understood: a shortened flag in front of it looks
+ * like an option with a value. */
+static int check_workload(const struct setup *s)
+{
+    const char *const name = s->line.n_args ? s->line.args[0] : NULL;
+
+    if (!name || (s->workload && strcmp(s->workload->name, name) == 0))
+        return 0; /* some commands do without */
+    return err(E_USAGE,
+               "%.100s stands behind an option that is not written out; name the workload "
+               "first, or write the option's whole name",
+               name);
+}
+
 static int apply_preset(struct setup *s)
 {
     s->preset = preset_find(s->workload, s->own.preset);
@@ -84,6 +98,8 @@ int setup_parse(struct setup *s, const struct command *c, int argc, char **argv,
     }
     if (rc == 0)
         rc = command_line_parse(&s->line);
+    if (rc == 0)
+        rc = check_workload(s);
     if (rc != 0 || !s->workload)
         return rc;
     preset = s->own.preset ? xstrdup(s->own.preset) : NULL;

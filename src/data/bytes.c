@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/hostile.h"
 
 void bytes_resize(struct bytes *b, size_t n)
 {
     if (n > b->cap) {
-        b->cap = n + n / 2;
+        b->cap = HOSTILE ? n : n + n / 2;
         b->data = xrealloc(b->data, b->cap);
     }
     b->n = n;

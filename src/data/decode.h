@@ -9,8 +9,8 @@
  * What no decoder can notice stays unnoticed: changed bits that still read as some picture.
  * A header that claims more pixels than the bytes behind it could hold is refused before memory is
  * taken, so a small file can not ask for much of it.
- * A decoder belongs to one thread and serves any number of images, good or bad; begin, then crop
- * unless the header was all that was wanted.
+ * A decoder belongs to one thread and serves any number of images, good or bad; begin, then crop,
+ * or only begin.
  */
 #ifndef STAVE_DATA_DECODE_H
 #define STAVE_DATA_DECODE_H

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/err.h"
+#include "base/hostile.h"
 
 static const size_t max_bytes = (size_t)2 << 30;
 
@@ -15,11 +16,14 @@ static int read_exactly(gzFile f, const char *path, void *dst, size_t n)
 {
     const int got = gzread(f, dst, (unsigned)n);
     int code;
+    const char *const why = gzerror(f, &code);
 
     if (got >= 0 && (size_t)got == n)
         return 0;
+    if (code == Z_MEM_ERROR)
+        return err(E_NOMEM, "read %s: out of memory", path);
     if (got < 0)
-        return err(E_DATA, "%s is damaged: %s", path, gzerror(f, &code));
+        return err(E_DATA, "%s is damaged: %s", path, why);
     return err(E_DATA, "%s ends %zu bytes short of what its header says", path, n - (size_t)got);
 }
 
@@ -50,7 +54,7 @@ static int read_header(gzFile f, const char *path, int n_dims, struct idx *out)
 
 static int read_body(gzFile f, const char *path, struct idx *out)
 {
-    enum { PIECE = 1 << 20 };
+    enum { PIECE = HOSTILE ? 4093 : 1 << 20 };
     const size_t n = out->dims[0] * out->dims[1] * out->dims[2];
     size_t done = 0, cap = 0;
     char extra;
@@ -74,12 +78,14 @@ static int read_body(gzFile f, const char *path, struct idx *out)
 
 int idx_load(const char *path, int n_dims, struct idx *out)
 {
+    errno = 0;
     const gzFile f = gzopen(path, "rbe");
+    const int why = errno ? errno : ENOMEM; /* zlib says nothing when it has no memory */
     int rc;
 
     *out = (struct idx){0};
     if (!f)
-        return err(E_IO, "open %s: %s", path, strerror(errno));
+        return err(E_IO, "open %s: %s", path, strerror(why));
     rc = read_header(f, path, n_dims, out);
     if (rc == 0)
         rc = read_body(f, path, out);

@@ -72,7 +72,10 @@ static int failure(struct jpeg *j)
 
     j->errors.format_message((j_common_ptr)&j->lib, text);
     const size_t at = position(j);
+    const int code = j->errors.msg_code;
     jpeg_abort_decompress(&j->lib);
+    if (code == JERR_OUT_OF_MEMORY)
+        return err(E_NOMEM, "out of memory while decoding a JPEG");
     return err(E_DATA, "the JPEG is damaged near byte %zu of %zu: %s", at, j->n, text);
 }
 
@@ -84,8 +87,11 @@ static void *jpeg_new(void)
     j->errors.error_exit = on_error;
     j->errors.emit_message = on_message;
     j->lib.client_data = j;
-    if (setjmp(j->failed))
+    if (setjmp(j->failed)) {
+        if (j->errors.msg_code == JERR_OUT_OF_MEMORY)
+            out_of_memory(0);
         BUG("libjpeg does not start: this program was built for another version of it");
+    }
     jpeg_create_decompress(&j->lib);
     j->progress.progress_monitor = on_progress;
     j->lib.progress = &j->progress;

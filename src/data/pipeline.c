@@ -7,10 +7,11 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/hostile.h"
 #include "base/random.h"
 #include "data/pipeline_int.h"
 
-enum { MAX_THREADS = 1024, MAX_PREFETCH = 1024, MAX_CHUNK = 16 };
+enum { MAX_THREADS = 1024, MAX_PREFETCH = 1024, MAX_CHUNK = HOSTILE ? 1 : 16 };
 
 static uint64_t n_samples_of(const struct pipeline_config *f)
 {
@@ -38,7 +39,7 @@ uint64_t pipeline_steps_per_epoch(const struct pipeline_config *f)
 static int check_config(struct pipeline_config *f)
 {
     f->n_threads = f->n_threads ? f->n_threads : 1;
-    f->prefetch = f->prefetch ? f->prefetch : 2;
+    f->prefetch = f->prefetch ? f->prefetch : HOSTILE ? 1 : 2;
     f->n_ranks = f->n_ranks ? f->n_ranks : 1;
     if (f->batch_size < 1 || f->batch_size > 1 << 20)
         return err(E_USAGE, "batch size %zu is outside 1..%d", f->batch_size, 1 << 20);
@@ -64,6 +65,17 @@ int pipeline_check(const struct pipeline_config *config)
     return check_config(&f);
 }
 
+/* Until workers have filled it again, nobody may read a slot. */
+static void slot_poison(const struct pipeline *p, const struct slot *s)
+{
+    const size_t n = p->config.batch_size;
+
+    hostile_poison(s->batch.tensor[BATCH_IMAGES].data, n * p->sample_bytes);
+    hostile_poison(s->batch.tensor[BATCH_LABELS].data, n * sizeof(int32_t));
+    hostile_poison(s->batch.tensor[BATCH_WEIGHTS].data, n * sizeof(float));
+    hostile_poison(s->batch.tensor[BATCH_INDICES].data, n * sizeof(int64_t));
+}
+
 static void slot_init(struct pipeline *p, struct slot *s)
 {
     const size_t n = p->config.batch_size, side = (size_t)p->size;
@@ -79,6 +91,8 @@ static void slot_init(struct pipeline *p, struct slot *s)
     t[BATCH_WEIGHTS].data = xcalloc(n, sizeof(float));
     t[BATCH_INDICES].data = xcalloc(n, sizeof(int64_t));
     s->n_left = n;
+    if (HOSTILE)
+        slot_poison(p, s);
 }
 
 static void slot_release(struct slot *s)
@@ -263,6 +277,8 @@ int pipeline_next(struct pipeline *p, const struct batch **out)
     struct slot *const s = slot_of(p, p->next_batch);
 
     *out = NULL;
+    if (HOSTILE)
+        hostile_pause();
     if (p->code < 0)
         return err(p->code, "%s", p->reason);
     if (p->next_batch == p->end_batch)
@@ -288,6 +304,8 @@ void pipeline_done(struct pipeline *p, const struct batch *b)
     struct slot *const s = slot_of(p, p->first_batch + p->n_done);
 
     ASSERT(b == &s->batch);
+    if (HOSTILE && !p->config.synthetic)
+        slot_poison(p, s);
     pthread_mutex_lock(&p->lock);
     ASSERT(p->first_batch + p->n_done < p->next_batch);
     s->n_left = p->config.batch_size;

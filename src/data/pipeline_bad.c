@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/hostile.h"
 #include "base/random.h"
 #include "data/pipeline_int.h"
 
@@ -14,7 +15,7 @@ void slot_add_bad(struct pipeline *p, struct slot *s, const struct bad_found *b)
 {
     pthread_mutex_lock(&p->lock);
     if (s->n_bads == s->cap_bads) {
-        s->cap_bads = s->cap_bads ? 2 * s->cap_bads : 8;
+        s->cap_bads = s->cap_bads ? 2 * s->cap_bads : HOSTILE ? 1 : 8;
         s->bads = xrealloc(s->bads, s->cap_bads * sizeof(*s->bads));
     }
     s->bads[s->n_bads++] = *b;
@@ -46,7 +47,7 @@ static void grow_seen(struct bad_log *l)
     uint64_t *const old = l->seen;
     const size_t n = l->cap_seen;
 
-    l->cap_seen = n ? 2 * n : 256;
+    l->cap_seen = n ? 2 * n : HOSTILE ? 2 : 256;
     l->seen = xcalloc(l->cap_seen, sizeof(*l->seen));
     for (size_t i = 0; i < n; i++)
         if (old[i])

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/hostile.h"
 #include "base/random.h"
 #include "data/pipeline_int.h"
 
@@ -136,6 +137,8 @@ static void fill_position(struct worker *w, const struct chunk *c, size_t i)
 
         if (rc == 0)
             return;
+        if (rc == E_NOMEM)
+            out_of_memory(0); /* the sample is not bad, and no other one would do */
         if (attempt == MAX_ATTEMPTS)
             err_prefix(rc, "%d samples in a row could not be used, the last: ", MAX_ATTEMPTS);
         bad = describe(w, rc, i * (MAX_ATTEMPTS + 1) + (size_t)attempt);
@@ -213,6 +216,8 @@ void *worker_main(void *worker)
         pthread_mutex_unlock(&p->lock);
         for (size_t i = 0; i < c.n; i++)
             fill_position(w, &c, c.first + i);
+        if (HOSTILE)
+            hostile_pause();
         pthread_mutex_lock(&p->lock);
         add_counters(&p->counters, c.slot, &w->counters);
         c.slot->n_left -= c.n;

@@ -16,6 +16,7 @@ struct png {
     const uint8_t *bytes;
     size_t n, at;
     char reason[160];
+    int no_memory;     /* an allocation failed, whatever libpng makes of it */
     struct bytes rows; /* RGBA: one row, or the whole picture when it is interlaced */
     struct bytes list; /* row pointers of an interlaced picture */
 };
@@ -44,6 +45,21 @@ static void on_read(png_structp lib, png_bytep dst, size_t n)
     p->at += n;
 }
 
+static png_voidp on_malloc(png_structp lib, png_alloc_size_t n)
+{
+    struct png *const p = png_get_mem_ptr(lib);
+    void *const got = malloc(n);
+
+    p->no_memory |= !got;
+    return got;
+}
+
+static void on_free(png_structp lib, png_voidp at)
+{
+    (void)lib;
+    free(at);
+}
+
 static void *new_png(void)
 {
     return xcalloc(1, sizeof(struct png));
@@ -70,6 +86,8 @@ static void free_png(void *state)
 static int failure(struct png *p)
 {
     cancel_png(p);
+    if (p->no_memory)
+        return err(E_NOMEM, "out of memory while decoding a PNG");
     return err(E_DATA, "the PNG is damaged near byte %zu of %zu: %s", p->at, p->n, p->reason);
 }
 
@@ -111,14 +129,18 @@ static int begin_png(void *state, const uint8_t *bytes, size_t n, struct rect *w
     p->bytes = bytes;
     p->n = n;
     p->at = 0;
+    p->no_memory = 0;
     if (!has_end(bytes, n))
         return err(E_DATA, "the PNG is truncated: no IEND chunk in its %zu bytes", n);
-    p->lib = png_create_read_struct(PNG_LIBPNG_VER_STRING, p, on_error, on_warning);
+    p->lib = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, p, on_error, on_warning, p, on_malloc,
+                                      on_free);
     if (!p->lib)
-        return err(E_NOMEM, "libpng can not start");
+        return err(E_NOMEM, "out of memory while starting libpng");
     if (setjmp(png_jmpbuf(p->lib)))
         return failure(p);
     p->info = png_create_info_struct(p->lib);
+    if (!p->info)
+        return failure(p);
     png_set_read_fn(p->lib, p, on_read);
     png_read_info(p->lib, p->info);
     if (!has_bytes(p))

@@ -1,7 +1,6 @@
 /* What the preparers share, and image folder -> RecordIO. */
 #include "data/prepare.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "data/bytes.h"
 #include "data/decode.h"
 #include "data/prepare_int.h"
@@ -89,7 +89,7 @@ int splits_match(const char *json_path, const char *dir, const struct split *spl
 
     if (file_read(json_path, (size_t)1 << 26, &text, &n_text) < 0)
         return 0;
-    json = cJSON_ParseWithLength(text, n_text);
+    json = json_parse(text, n_text, NULL);
     same = json != NULL;
     for (size_t i = 0; i < n && same; i++)
         same = split_matches(json, dir, &splits[i]);
@@ -142,17 +142,21 @@ static int already_there(const struct source *s, const char *prefix,
 
 /* Files are kept as they are, also those that no decoder takes; but they are named now, and not
  * only when they have cost a sample of every epoch. */
-static void warn_unreadable(struct decoder *d, const struct source *s, uint64_t i,
-                            const struct sample *sample, uint64_t *n_bad)
+static int warn_unreadable(struct decoder *d, const struct source *s, uint64_t i,
+                           const struct sample *sample, uint64_t *n_bad)
 {
     enum { NAMED = 8 };
     char where[512];
     struct rect whole;
+    const int rc = decoder_begin(d, sample->data, sample->n, &whole);
 
-    if (decoder_begin(d, sample->data, sample->n, &whole) == 0 || ++*n_bad > NAMED)
-        return;
+    if (rc == E_NOMEM)
+        return rc; /* that is not the file's fault */
+    if (rc == 0 || ++*n_bad > NAMED)
+        return 0;
     source_locate(s, i, where, sizeof(where));
     warning("%s: %s; it is kept and will count as a bad sample", where, err_reason());
+    return 0;
 }
 
 static int copy_samples(const struct source *s, struct recordio_writer *w, struct split *split,
@@ -166,9 +170,10 @@ static int copy_samples(const struct source *s, struct recordio_writer *w, struc
     split->content_checksum = CHECKSUM_INIT;
     for (uint64_t i = 0; i < s->n_samples && rc == 0; i++) {
         rc = source_read(s, i, &sample);
+        if (rc == 0)
+            rc = warn_unreadable(decoder, s, i, &sample, &n_bad);
         if (rc < 0)
             break;
-        warn_unreadable(decoder, s, i, &sample, &n_bad);
         split->content_checksum = sample_checksum(split->content_checksum, &sample);
         rc = recordio_writer_add(
             w, (struct recordio_entry){

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/hostile.h"
 #include "base/str.h"
 #include "data/recordio.h"
 
@@ -44,7 +45,7 @@ static int file_bytes(int fd, const char *path, uint64_t *n)
 static void add_offset(struct recordio_index *x, uint64_t at, uint64_t *cap)
 {
     if (x->n == *cap) {
-        *cap = *cap ? 2 * *cap : 1024;
+        *cap = *cap ? 2 * *cap : HOSTILE ? 1 : 1024;
         x->offset = xrealloc(x->offset, *cap * sizeof(*x->offset));
     }
     x->offset[x->n++] = at;

@@ -5,11 +5,12 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/hostile.h"
 #include "base/str.h"
 #include "data/bytes.h"
 #include "data/recordio.h"
 
-enum { FLUSH_BYTES = 1 << 20, MAX_PART_BYTES = (1 << 29) - 1 };
+enum { FLUSH_BYTES = HOSTILE ? 1 : 1 << 20, MAX_PART_BYTES = (1 << 29) - 1 };
 
 struct recordio_writer {
     char *prefix;

@@ -1,6 +1,7 @@
 #include "data/settings.h"
 
 #include "base/err.h"
+#include "base/hostile.h"
 
 static const char *const on_bad_names[] = {[ON_BAD_SKIP] = "skip", [ON_BAD_FAIL] = "fail", NULL};
 
@@ -37,7 +38,7 @@ struct pipeline_config data_config(const struct data_settings *s)
 {
     return (struct pipeline_config){
         .n_threads = (int)s->num_threads,
-        .prefetch = (int)s->prefetch,
+        .prefetch = HOSTILE ? 1 : (int)s->prefetch,
         .on_bad = (enum on_bad)s->on_bad,
         .exif = (enum exif_policy)s->exif,
         .label_offset = (int)s->label_offset,

@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/debug.h"
 #include "base/err.h"
+#include "base/hostile.h"
 #include "plan/debug.h"
+#include "plan/poison.h"
 
 void workspace_init(struct workspace *w, const struct engine *e)
 {
@@ -110,9 +112,12 @@ static void *address(const struct plan *p, int set, const struct tensor *t)
 
 int workspace_ready(struct workspace *w)
 {
-    return w->base ? 0
-                   : w->engine->backend->alloc(w->engine->device,
-                                               w->bytes ? w->bytes : MEMORY_ALIGN, &w->base);
+    const size_t bytes = w->bytes ? w->bytes : MEMORY_ALIGN;
+
+    if (w->base)
+        return 0;
+    TRY(w->engine->backend->alloc(w->engine->device, bytes, &w->base));
+    return HOSTILE ? poison_block(w->engine, w->base, bytes) : 0;
 }
 
 /* Gives every step the addresses of a weight set. */
@@ -189,8 +194,11 @@ static int run_step(struct plan *p, int i)
 int plan_run(struct plan *p, int set)
 {
     TRY(bind(p, set));
-    for (int i = 0; i < p->n_steps; i++)
+    for (int i = 0; i < p->n_steps; i++) {
         TRY(run_step(p, i));
+        if (HOSTILE)
+            TRY(poison_dead(p, i));
+    }
     p->runs++;
     return p->engine->backend->sync(p->engine->device);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/str.h"
 
 static const char token[] = ":::MLLOG";
@@ -159,7 +160,7 @@ static int read_json(struct reader *r, size_t at, size_t from, size_t to)
 
     if (scan.what)
         return trouble(r, scan.kind, from + scan.end, "%s", scan.what);
-    doc = cJSON_ParseWithLengthOpts(r->json.s, r->json.len, &stop, 0);
+    doc = json_parse(r->json.s, r->json.len, &stop);
     if (!doc)
         return trouble(r, MLLOG_CUT,
                        from + place_in(s, &r->json, stop ? (size_t)(stop - r->json.s) : 0),

@@ -1,5 +1,4 @@
 /* Reading a header that may say anything. */
-#include <cjson/cJSON.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "train/safetensors.h"
 
 /* Integers above this are not exact in JSON's doubles. */
@@ -179,7 +179,7 @@ static int parse_header(struct safetensors *f, const char *text, size_t n)
     if (n == 0 || text[0] != '{' || !is_utf8((const unsigned char *)text, n))
         return err(E_DATA, "%s: the header is not a JSON object in UTF-8", f->path);
     /* cJSON refuses nesting beyond CJSON_NESTING_LIMIT, so depth can not exhaust the stack. */
-    f->json = cJSON_ParseWithLengthOpts(text, n + 1, &end, 0);
+    f->json = json_parse(text, n, &end);
     if (!cJSON_IsObject((const cJSON *)f->json))
         return err(E_DATA, "%s: the header is not JSON", f->path);
     if (end + strspn(end, " \t\r\n") != text + n)
