@@ -332,7 +332,7 @@ static void log_on_a_full_device(void **state)
     put_in_the_way(events, FULL_DEVICE);
     assert_int_equal(
         run_words(data, NULL, &said, SMALL_RECIPE " --seed 5 -d %s --out %s", data, dir), 4);
-    assert_says(said, "the log is not complete");
+    assert_says(said, "the log does not stand");
     small_check_same(straight, dir);
     print_message(
         "# G10 a log on /dev/full: exit 4, the weights are those of the undisturbed run\n");

@@ -94,7 +94,7 @@ struct field {
 static const struct field
     conv[] = {FIELD(conv, out, INT, 0), FIELD(conv, k, INT, 0), FIELD(conv, stride, INT, 1), FIELD(conv, pad, INT, 0), {0}},
     pool[] = {FIELD(pool, k, INT, 2), FIELD(pool, stride, INT, 1), FIELD(pool, pad, INT, 0), {0}},
-    norm[] = {FIELD(norm, eps, REAL, 1e-5), FIELD(norm, momentum, REAL, 0.1), FIELD(norm, frozen, INT, 0), {0}},
+    norm[] = {FIELD(norm, eps, REAL, 1e-5), FIELD(norm, momentum, REAL, 0.1), FIELD(norm, frozen, INT, 0), FIELD(norm, relu, INT, 0), {0}},
     bn_apply[] = {FIELD(bn_apply, residual, INT, 0), FIELD(bn_apply, relu, INT, 0), {0}},
     matmul[] = {FIELD(matmul, transpose_a, INT, 0), FIELD(matmul, transpose_b, INT, 0), {0}},
     loss[] = {FIELD(loss, smoothing, REAL, 0), {0}},
@@ -115,7 +115,7 @@ static const struct field
 static const struct field *const fields[N_OPS] = {
     [OP_conv2d] = conv, [OP_conv2d_grad_x] = conv, [OP_conv2d_grad_w] = conv,
     [OP_maxpool] = pool, [OP_maxpool_grad] = pool,
-    [OP_batchnorm] = norm, [OP_batchnorm_grad] = norm, [OP_bn_finalise] = norm, [OP_bn_grad_apply] = norm,
+    [OP_batchnorm] = norm, [OP_batchnorm_grad] = norm, [OP_bn_finalise] = norm, [OP_bn_grad_apply] = norm, [OP_bn_grad_reduce] = norm,
     [OP_bn_apply] = bn_apply, [OP_matmul] = matmul, [OP_softmax_xent] = loss, [OP_softmax_xent_grad] = loss,
     [OP_image_norm] = image_norm, [OP_rsqrt] = reals, [OP_scale] = reals, [OP_clip_scale] = reals,
     [OP_slice] = slice, [OP_slice_grad] = slice, [OP_topk] = topk, [OP_topk_grad] = topk, [OP_all_to_all] = exchange,

@@ -1,5 +1,5 @@
-/* Checkpoints with their metadata. The first byte says whether the checksum of the data is put
- * right first; without that hardly any change would get past it. */
+/* Checkpoints with their metadata. The first byte says whether the checksums are put right
+ * first; without that hardly any change would get past them. */
 #include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +12,11 @@
 #include "fuzz.h"
 #include "train/checkpoint.h"
 
-static const char sum_key[] = "\"data_crc32\":\"";
+static const char sum_key[] = "\"data_crc32\":\"", header_key[] = "\"header_crc32\":\"";
 
 const char *const fuzz_words[] = {"\"data_crc32\":\"00000000\"",
+                                  "\"header_crc32\":\"00000000\"",
+                                  "\"init\":\"",
                                   "\"step\":\"",
                                   "\"epoch\":\"",
                                   "\"seed\":\"",
@@ -28,10 +30,21 @@ const char *const fuzz_words[] = {"\"data_crc32\":\"00000000\"",
                                   "\"data_offsets\":[",
                                   NULL};
 
-static void fix_sum(char *file, size_t n)
+/* Puts eight digits behind a key of the header, where they fit. */
+static void put_sum(char *header, size_t n, const char *key, uint32_t sum)
 {
+    char text[9], *const at = memmem(header, n, key, strlen(key));
+
+    if (!at || (size_t)(header + n - at) < strlen(key) + 8)
+        return;
+    snprintf(text, sizeof(text), "%08x", sum);
+    memcpy(at + strlen(key), text, 8);
+}
+
+static void fix_sums(char *file, size_t n)
+{
+    struct safetensors *f;
     uint64_t header;
-    char text[9], *at;
 
     if (n < sizeof(header))
         return;
@@ -39,12 +52,13 @@ static void fix_sum(char *file, size_t n)
     header = le64toh(header);
     if (header > n - sizeof(header))
         return;
-    at = memmem(file + 8, header, sum_key, sizeof(sum_key) - 1);
-    if (!at || (size_t)(file + 8 + header - at) < sizeof(sum_key) - 1 + 8)
+    put_sum(file + 8, header, sum_key,
+            (uint32_t)crc32_z(0, (const Bytef *)file + 8 + header, n - 8 - header));
+    if (safetensors_open(&f, fuzz_put("x.safetensors", file, n)) < 0)
         return;
-    snprintf(text, sizeof(text), "%08lx",
-             crc32_z(crc32(0, NULL, 0), (const Bytef *)file + 8 + header, n - 8 - header));
-    memcpy(at + sizeof(sum_key) - 1, text, 8);
+    put_sum(file + 8, header, header_key,
+            checkpoint_header_sum(f->tensors, f->n_tensors, f->meta, f->n_meta));
+    safetensors_close(f);
 }
 
 static void check(const struct checkpoint *c)
@@ -78,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     copy = xmalloc(n);
     memcpy(copy, data + 1, n - 1);
     if (data[0] % 8)
-        fix_sum(copy, n - 1);
+        fix_sums(copy, n - 1);
     rc = checkpoint_open_file(&c, fuzz_put("x.safetensors", copy, n - 1));
     free(copy);
     if (rc < 0) {
@@ -102,7 +116,12 @@ void fuzz_seeds(void)
     size_t n;
 
     for (size_t k = 0; k <= COUNT_OF(t); k++) {
-        const struct checkpoint_info info = {(long long)k, 1, 7, "0123abcd", &extra, k % 2};
+        const struct checkpoint_info info = {.step = (long long)k,
+                                             .epoch = 1,
+                                             .seed = 7,
+                                             .options_digest = "0123abcd",
+                                             .extra = &extra,
+                                             .n_extra = k % 2};
 
         ASSERT(checkpoint_save(fuzz_dir(), t, k, info) == 0);
         ASSERT(file_read(path, 1 << 20, &bytes, &n) == 0);
