@@ -186,6 +186,7 @@ INLINE void grad_relu_row(const struct cpu_bn_grad_reduce *a, const struct chunk
     const float *restrict gamma = a->gamma, *restrict beta = a->beta;
     float *restrict dgamma = k->block_first, *restrict dbeta = k->block_second;
 
+#pragma GCC ivdep
     for (size_t j = 0; j < a->c; j++) {
         const float centred = load(x, j, type) - mean[j];
         const float d = past_relu(load(dy, j, type), centred * (gamma[j] * invstd[j]) + beta[j]);
