@@ -113,21 +113,31 @@ static int has_wide_kernels(void)
 
 enum { FEW_CHANNELS = 32, MANY_CHANNELS = 128, SMALL_IMAGE = 64, MEDIUM_IMAGE = 256 };
 
-/* With bf16 tiles the library's strided and weight-gradient kernels are the slow ones: 1x1 always,
- * larger ones where the patches are few. */
-static int narrow_gemm_wins(const struct cpu_conv_gemm *g, int64_t pixels, const char **why)
+/* With bf16 tiles the library's convolutions lose to its product in all that is 1x1, but forward on
+ * large images, and in the gradients of larger kernels where the patches are few. */
+static int64_t narrow_most_pixels(const struct cpu_conv_gemm *g)
 {
     const struct cpu_conv_shape *s = &g->shape;
-    const int strided = s->stride_h != 1 || s->stride_w != 1;
-    const int64_t most = s->kh * s->kw == 1 ? INT64_MAX : strided ? MEDIUM_IMAGE : SMALL_IMAGE;
+    const int small = s->kh * s->kw == 1, strided = s->stride_h != 1 || s->stride_w != 1;
 
-    *why = "product: the library's kernel is slow in this direction";
-    if (g->direction == CPU_CONV_BACKWARD_WEIGHTS && pixels <= most)
-        return 1;
-    if (g->direction == CPU_CONV_BACKWARD_DATA && strided && pixels <= most)
-        return 1;
-    *why = "direct: the library's own kernel is faster here";
-    return 0;
+    switch (g->direction) {
+    case CPU_CONV_FORWARD:
+        return small ? MEDIUM_IMAGE : strided ? SMALL_IMAGE : 0;
+    case CPU_CONV_BACKWARD_DATA:
+        return small ? INT64_MAX : strided ? MEDIUM_IMAGE : 0;
+    case CPU_CONV_BACKWARD_WEIGHTS:
+        break;
+    }
+    return small ? INT64_MAX : MEDIUM_IMAGE;
+}
+
+static int narrow_gemm_wins(const struct cpu_conv_gemm *g, int64_t pixels, const char **why)
+{
+    const int wins = pixels <= narrow_most_pixels(g);
+
+    *why = wins ? "product: the library's kernel is slow in this direction"
+                : "direct: the library's own kernel is faster here";
+    return wins;
 }
 
 /* A weight gradient of a 1x1 kernel is one long product of two short sides. */
@@ -172,8 +182,8 @@ int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction d
     if (s->kh * s->kw != 1 &&
         (direction != CPU_CONV_BACKWARD_DATA || (s->c >= MANY_CHANNELS && pixels <= MEDIUM_IMAGE)))
         return 1;
-    if (s->kh * s->kw == 1 && direction == CPU_CONV_BACKWARD_WEIGHTS &&
-        pixels <= most_pixels_of_1x1(&g))
+    if (s->kh * s->kw == 1 &&
+        pixels <= (direction == CPU_CONV_BACKWARD_WEIGHTS ? most_pixels_of_1x1(&g) : SMALL_IMAGE))
         return 1;
     *why = "direct: the library's own kernel is faster here";
     return 0;

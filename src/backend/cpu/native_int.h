@@ -8,10 +8,10 @@
 #include "base/bf16.h"
 #include "graph/tensor.h"
 
-/* Two versions of one function, chosen by the loader. Both give the same bits: AVX2 without fused
- * multiply-add only widens. Elsewhere the plain build's own vectors do. */
+/* Versions of one function, chosen by the loader. All give the same bits: without fused
+ * multiply-add wider vectors are only wider. Elsewhere the plain build's own vectors do. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define VECTORISED __attribute__((target_clones("avx2", "default")))
+#define VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define VECTORISED
 #endif
