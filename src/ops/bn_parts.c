@@ -66,8 +66,19 @@ const struct op op_bn_apply = {OP_HEAD(bn_apply),    .n_out = 1,
 /* Inputs: x, dy, mean, invstd, [gamma, beta]. dgamma[c] = sum_m dy*(x-mean)*invstd; dbeta[c] =
  * sum_m dy. With relu, dy counts only where y = gamma*(x-mean)*invstd + beta > 0: y itself is not
  * read. */
+/* With relu the last of the parameters come on top of `plain` inputs. */
+static int want_relu_inputs(const struct node *n, int plain, int more)
+{
+    const int wanted = plain + (n->attr.norm.relu ? more : 0);
+
+    return n->n_in == wanted ? 0
+                             : err(E_SHAPE, "%d inputs, wanted %d with relu=%d", n->n_in, wanted,
+                                   n->attr.norm.relu);
+}
+
 static int grad_reduce_shape(struct node *n)
 {
+    TRY(want_relu_inputs(n, 4, 2));
     op_out_like(n, 0, 2);
     op_out_like(n, 1, 2);
     TRY(op_want_per_channel(n, 0, 2, n->n_in - 1));
@@ -88,6 +99,7 @@ const struct op op_bn_grad_reduce = {
  * With relu, dy counts as above. */
 static int grad_apply_shape(struct node *n)
 {
+    TRY(want_relu_inputs(n, 7, 1));
     op_out_like(n, 0, 0);
     TRY(op_want_per_channel(n, 0, 2, n->n_in - 1));
     return op_want_same(n, 0, 1);
