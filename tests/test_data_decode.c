@@ -297,6 +297,66 @@ static void test_bad_files_are_refused(void **state)
     free(px);
 }
 
+/* The place of a JPEG marker, or n. */
+static size_t find_marker(const struct bytes *b, uint8_t code)
+{
+    size_t at = 0;
+
+    while (at + 1 < b->n && !(b->data[at] == 0xFF && b->data[at + 1] == code))
+        at++;
+    return at + 1 < b->n ? at : b->n;
+}
+
+/* A picture without quantisation tables is bad, also when the one before it left some. */
+static void test_tables_of_one_jpeg_do_not_serve_the_next(void **state)
+{
+    struct decoder *const d = decoder_new(0);
+    struct bytes whole = {0}, part = {0};
+    struct image got = {0};
+
+    (void)state;
+    simple_jpeg(WIDTH, HEIGHT, 1, &whole);
+    for (size_t at; (at = find_marker(&whole, 0xDB)) < whole.n;) { /* each DQT segment goes */
+        const size_t end = at + 2 + ((size_t)whole.data[at + 2] << 8 | whole.data[at + 3]);
+        part.n = 0;
+        bytes_add(&part, whole.data, at);
+        bytes_add(&part, whole.data + end, whole.n - end);
+        whole.n = 0;
+        bytes_add(&whole, part.data, part.n);
+    }
+    part.n = 0;
+    simple_jpeg(WIDTH, HEIGHT, 1, &part);
+    check_bad(d, whole.data, whole.n, "JPEG is damaged");
+    assert_int_equal(decode(d, &part, whole_picture, &got), 0);
+    check_bad(d, whole.data, whole.n, "JPEG is damaged");
+    image_release(&got);
+    bytes_release(&whole);
+    bytes_release(&part);
+    decoder_free(d);
+}
+
+/* libpng would take what the chunk says it needs before it reads it. */
+static void test_a_png_chunk_that_claims_too_much_is_refused(void **state)
+{
+    uint8_t *const px = picture_new(WIDTH, HEIGHT, 1);
+    struct decoder *const d = decoder_new(0);
+    struct bytes png = {0}, bad = {0};
+
+    (void)state;
+    make_png(WIDTH, HEIGHT, PNG_COLOR_TYPE_RGB, 8, 0, px, &png);
+    bytes_add(&bad, png.data, 33); /* signature and IHDR */
+    bytes_add(&bad,
+              "\x2F\0\0\x01"
+              "eXIf",
+              8);
+    bytes_add(&bad, png.data + 33, png.n - 33);
+    check_bad(d, bad.data, bad.n, "a chunk claims 788529153 bytes");
+    bytes_release(&png);
+    bytes_release(&bad);
+    decoder_free(d);
+    free(px);
+}
+
 /* A header may be all that somebody wants to know; the next picture is none the worse. */
 static void test_a_header_can_be_looked_at_alone(void **state)
 {
@@ -514,6 +574,8 @@ int main(void)
         cmocka_unit_test(test_png_colour_types),
         cmocka_unit_test(test_png_crops_with_and_without_interlace),
         cmocka_unit_test(test_bad_files_are_refused),
+        cmocka_unit_test(test_tables_of_one_jpeg_do_not_serve_the_next),
+        cmocka_unit_test(test_a_png_chunk_that_claims_too_much_is_refused),
         cmocka_unit_test(test_a_header_can_be_looked_at_alone),
         cmocka_unit_test(test_damage_inside_a_jpeg_is_found),
         cmocka_unit_test(test_random_damage_is_survived),

@@ -79,6 +79,13 @@ static int failure(struct jpeg *j)
     return err(E_DATA, "the JPEG is damaged near byte %zu of %zu: %s", at, j->n, text);
 }
 
+static void start(struct jpeg *j)
+{
+    jpeg_create_decompress(&j->lib);
+    j->progress.progress_monitor = on_progress;
+    j->lib.progress = &j->progress;
+}
+
 static void *jpeg_new(void)
 {
     struct jpeg *const j = xcalloc(1, sizeof(*j));
@@ -92,9 +99,7 @@ static void *jpeg_new(void)
             out_of_memory(0);
         BUG("libjpeg does not start: this program was built for another version of it");
     }
-    jpeg_create_decompress(&j->lib);
-    j->progress.progress_monitor = on_progress;
-    j->lib.progress = &j->progress;
+    start(j);
     return j;
 }
 
@@ -147,6 +152,10 @@ static int jpeg_begin(void *state, const uint8_t *bytes, size_t n, struct rect *
     j->n = n;
     if (setjmp(j->failed))
         return failure(j);
+    /* The library keeps quantisation and Huffman tables from file to file, for video: a picture
+     * that lacks its own would be decoded with those of whatever came before it. */
+    jpeg_destroy_decompress(&j->lib);
+    start(j);
     jpeg_mem_src(&j->lib, bytes, (unsigned long)n);
     jpeg_read_header(&j->lib, TRUE);
     *whole = (struct rect){.width = (int)j->lib.image_width, .height = (int)j->lib.image_height};

@@ -100,6 +100,25 @@ static int has_end(const uint8_t *bytes, size_t n)
     return 0;
 }
 
+/* libpng takes memory for what a chunk claims to hold before it reads it: 2 GiB for a few bytes. */
+static int check_chunks(const uint8_t *bytes, size_t n)
+{
+    enum { SIGNATURE = 8, AROUND = 12 }; /* length, type, checksum */
+
+    for (size_t at = SIGNATURE; n - at >= AROUND;) {
+        const uint32_t length = png_get_uint_32(bytes + at);
+        if (length > n - at - AROUND)
+            return err(E_DATA,
+                       "the PNG is damaged near byte %zu of %zu: a chunk claims %u bytes, %zu are "
+                       "left",
+                       at, n, length, n - at - AROUND);
+        if (memcmp(bytes + at + 4, "IEND", 4) == 0)
+            break;
+        at += AROUND + length;
+    }
+    return 0;
+}
+
 /* Deflate makes at most 1032 bytes of one. */
 static int has_bytes(const struct png *p)
 {
@@ -132,6 +151,7 @@ static int begin_png(void *state, const uint8_t *bytes, size_t n, struct rect *w
     p->no_memory = 0;
     if (!has_end(bytes, n))
         return err(E_DATA, "the PNG is truncated: no IEND chunk in its %zu bytes", n);
+    TRY(check_chunks(bytes, n));
     p->lib = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, p, on_error, on_warning, p, on_malloc,
                                       on_free);
     if (!p->lib)

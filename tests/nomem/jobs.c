@@ -319,8 +319,9 @@ static void put_pictures(void)
         make_dir(data, name);
         snprintf(name, sizeof(name), "pictures/c%d/%d.img", i % 3, i);
         if (i % 2)
-            make_jpeg(&(struct jpeg_kind){"progressive", 3, 2, 2, i % 4 == 1, 0, 0, 0, 0}, px, 20,
-                      16, &file);
+            make_jpeg(
+                &(struct jpeg_kind){.components = 3, .h = 2, .v = 2, .progressive = i % 4 == 1}, px,
+                20, 16, &file);
         else
             make_png(20, 16, PNG_COLOR_TYPE_RGB, 8, i % 4 == 2, px, &file);
         write_file(data, name, file.data, file.n);
