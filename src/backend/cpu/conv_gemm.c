@@ -102,9 +102,7 @@ static struct cpu_matmul_shape product(const struct cpu_conv_gemm *g)
         .m = out, .n = g->columns, .k = g->rows, .trans_a = 1, .type = type};
 }
 
-/* With AVX-512 the library's direct kernels come near the processor's peak on all but small images.
- */
-static int has_wide_kernels(void)
+static int has_avx512(void)
 {
     const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
 
@@ -140,6 +138,19 @@ static int narrow_gemm_wins(const struct cpu_conv_gemm *g, int64_t pixels, const
     return wins;
 }
 
+/* With AVX-512 the library's product beats its 1x1 kernels backwards, but not where the image is
+ * large and has more channels than its result; and never its larger kernels. */
+static int avx512_gemm_wins(const struct cpu_conv_gemm *g, int64_t pixels, const char **why)
+{
+    const struct cpu_conv_shape *s = &g->shape;
+    const int wins = s->kh * s->kw == 1 && g->direction != CPU_CONV_FORWARD &&
+                     (s->out >= s->c || pixels <= MEDIUM_IMAGE);
+
+    *why = wins ? "product: the library's 1x1 kernel is slower backwards"
+                : "direct: AVX-512 kernels are faster here";
+    return wins;
+}
+
 /* A weight gradient of a 1x1 kernel is one long product of two short sides. */
 static int64_t most_pixels_of_1x1(const struct cpu_conv_gemm *g)
 {
@@ -150,8 +161,8 @@ static int64_t most_pixels_of_1x1(const struct cpu_conv_gemm *g)
 }
 
 /* Measured on two cores with AVX2 (float32: oneDNN 2.6 and 3.2, batches 16 to 128, the layers of
- * ResNet-50 on images of 28, 32 and 224) and with AMX (bf16: 2.6, batch 32, images of 224). On
- * three channels the patch matrix is mostly copying. */
+ * ResNet-50 on images of 28, 32 and 224) and with AVX-512 and AMX (2.6, batch 32, images of 224).
+ * On three channels the patch matrix is mostly copying. */
 int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction direction,
                        const char **why)
 {
@@ -175,10 +186,8 @@ int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction d
     *why = "product: a general kernel, slower on this shape, is the alternative";
     if (s->kh * s->kw == 1 && (s->h % g.shape.stride_h || s->w % g.shape.stride_w))
         return 1; /* the library's 1x1 kernel declines, its general one takes four times as long */
-    if (pixels > SMALL_IMAGE && has_wide_kernels()) {
-        *why = "direct: AVX-512 kernels are faster on large images";
-        return 0;
-    }
+    if (has_avx512())
+        return avx512_gemm_wins(&g, pixels, why);
     if (s->kh * s->kw != 1 &&
         (direction != CPU_CONV_BACKWARD_DATA || (s->c >= MANY_CHANNELS && pixels <= MEDIUM_IMAGE)))
         return 1;
