@@ -18,11 +18,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 void fuzz_seeds(void)
 {
     static const struct jpeg_kind kinds[] = {
-        {"420", 3, 2, 2, 0, 0, 0, 0, 0},         {"444", 3, 1, 1, 0, 0, 0, 0, 0},
-        {"422", 3, 2, 1, 0, 1, 0, 0, 0},         {"grey", 1, 1, 1, 0, 0, 0, 0, 0},
-        {"progressive", 3, 2, 2, 1, 0, 0, 0, 0}, {"arithmetic", 3, 2, 2, 0, 0, 1, 0, 0},
-        {"rgb", 3, 0, 0, 0, 0, 0, 1, 0},         {"cmyk", 4, 0, 0, 0, 0, 0, 0, 1},
-        {"ycck", 4, 0, 0, 0, 0, 0, 0, 0},        {"both", 3, 2, 2, 1, 1, 1, 0, 0}};
+        {.name = "420", .components = 3, .h = 2, .v = 2},
+        {.name = "444", .components = 3, .h = 1, .v = 1},
+        {.name = "422", .components = 3, .h = 2, .v = 1, .restart = 1},
+        {.name = "grey", .components = 1, .h = 1, .v = 1},
+        {.name = "progressive", .components = 3, .h = 2, .v = 2, .progressive = 1},
+        {.name = "arithmetic", .components = 3, .h = 2, .v = 2, .arithmetic = 1},
+        {.name = "rgb", .components = 3, .rgb = 1},
+        {.name = "cmyk", .components = 4, .cmyk = 1},
+        {.name = "cmyk without a marker", .components = 4, .no_adobe = 1},
+        {.name = "ycck", .components = 4},
+        {.name = "all",
+         .components = 3,
+         .h = 2,
+         .v = 2,
+         .progressive = 1,
+         .restart = 1,
+         .arithmetic = 1}};
     struct bytes file = {0};
 
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
