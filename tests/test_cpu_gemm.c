@@ -146,6 +146,48 @@ static void test_avx2_has_no_bf16(void **state)
     assert_null(strstr(err_reason(), "cpu_isa_"));
 }
 
+/* A way and its reason, as of a processor of AVX2: no sentence of another kernel or direction. */
+static void test_each_way_has_its_own_reason(void **state)
+{
+    static const struct {
+        int size, channels, k, stride, pad;
+        enum cpu_conv_direction direction;
+        const char *why;
+    } cases[] = {
+        {56, 64, 3, 1, 1, CPU_CONV_FORWARD, "product: the library's larger kernels are slower"},
+        {14, 256, 3, 1, 1, CPU_CONV_BACKWARD_DATA,
+         "product: the library's kernel is slower on many"},
+        {56, 64, 3, 1, 1, CPU_CONV_BACKWARD_DATA, "direct: the library's own"},
+        {7, 64, 1, 1, 0, CPU_CONV_FORWARD, "product: the library's 1x1 kernel is slower on images"},
+        {7, 64, 1, 2, 0, CPU_CONV_FORWARD, "product: the library's 1x1 kernel declines"},
+        {56, 64, 1, 1, 0, CPU_CONV_FORWARD, "direct: the library's own"},
+        {1, 64, 3, 1, 1, CPU_CONV_FORWARD, "product: taps that see only padding"},
+        {1, 64, 1, 1, 0, CPU_CONV_FORWARD, "product: the library's kernels are slower under 4"},
+        {224, 3, 7, 2, 3, CPU_CONV_FORWARD, "direct: few channels"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct cpu_conv_shape s = {.n = 32,
+                                         .h = cases[i].size,
+                                         .w = cases[i].size,
+                                         .c = cases[i].channels,
+                                         .out = cases[i].channels,
+                                         .kh = cases[i].k,
+                                         .kw = cases[i].k,
+                                         .stride_h = cases[i].stride,
+                                         .stride_w = cases[i].stride,
+                                         .pad_h = cases[i].pad,
+                                         .pad_w = cases[i].pad};
+        const char *why;
+        const int wins = cpu_conv_gemm_wins(&s, cases[i].direction, &why);
+
+        if (strncmp(why, cases[i].why, strlen(cases[i].why)) != 0)
+            fail_msg("%s: case %zu has the reason \"%s\"", cases[i].why, i, why);
+        assert_int_equal(wins, why[0] == 'p');
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +195,7 @@ int main(void)
         TEST(test_bf16),
         TEST(test_dx_is_rounded_once),
         TEST(test_avx2_has_no_bf16),
+        TEST(test_each_way_has_its_own_reason),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

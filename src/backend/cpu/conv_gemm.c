@@ -133,7 +133,7 @@ static int narrow_gemm_wins(const struct cpu_conv_gemm *g, int64_t pixels, const
 {
     const int wins = pixels <= narrow_most_pixels(g);
 
-    *why = wins ? "product: the library's kernel is slow in this direction"
+    *why = wins ? "product: the library's bf16 kernel is slower on this shape"
                 : "direct: the library's own kernel is faster here";
     return wins;
 }
@@ -160,6 +160,29 @@ static int64_t most_pixels_of_1x1(const struct cpu_conv_gemm *g)
     return g->patch_bytes || large ? MEDIUM_IMAGE : SMALL_IMAGE;
 }
 
+/* With AVX2 the library's larger kernels win backwards on large images or few channels, its 1x1
+ * kernels on all but small images. */
+static int avx2_gemm_wins(const struct cpu_conv_gemm *g, int64_t pixels, const char **why)
+{
+    const struct cpu_conv_shape *s = &g->shape;
+    const int weights = g->direction == CPU_CONV_BACKWARD_WEIGHTS;
+    int wins;
+
+    if (s->kh * s->kw == 1) {
+        wins = pixels <= (weights ? most_pixels_of_1x1(g) : SMALL_IMAGE);
+        *why = "product: the library's 1x1 kernel is slower on images this small";
+    } else if (g->direction == CPU_CONV_BACKWARD_DATA) {
+        wins = s->c >= MANY_CHANNELS && pixels <= MEDIUM_IMAGE;
+        *why = "product: the library's kernel is slower on many channels of a small image";
+    } else {
+        wins = 1;
+        *why = "product: the library's larger kernels are slower without AVX-512";
+    }
+    if (!wins)
+        *why = "direct: the library's own kernel is faster here";
+    return wins;
+}
+
 /* Measured on two cores with AVX2 (float32: oneDNN 2.6 and 3.2, batches 16 to 128, the layers of
  * ResNet-50 on images of 28, 32 and 224) and with AVX-512 and AMX (2.6, batch 32, images of 224).
  * On three channels the patch matrix is mostly copying. */
@@ -180,22 +203,16 @@ int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction d
         return 0;
     if (s->type == DT_BF16)
         return narrow_gemm_wins(&g, pixels, why);
-    *why = "product: under 4 pixels, most taps see only padding";
+    *why = is_cropped(&g) ? "product: taps that see only padding are left out"
+                          : "product: the library's kernels are slower under 4 pixels";
     if (pixels < 4)
         return 1;
-    *why = "product: a general kernel, slower on this shape, is the alternative";
+    *why = "product: the library's 1x1 kernel declines, its general one is slower";
     if (s->kh * s->kw == 1 && (s->h % g.shape.stride_h || s->w % g.shape.stride_w))
-        return 1; /* the library's 1x1 kernel declines, its general one takes four times as long */
+        return 1; /* the general kernel takes four times as long */
     if (has_avx512())
         return avx512_gemm_wins(&g, pixels, why);
-    if (s->kh * s->kw != 1 &&
-        (direction != CPU_CONV_BACKWARD_DATA || (s->c >= MANY_CHANNELS && pixels <= MEDIUM_IMAGE)))
-        return 1;
-    if (s->kh * s->kw == 1 &&
-        pixels <= (direction == CPU_CONV_BACKWARD_WEIGHTS ? most_pixels_of_1x1(&g) : SMALL_IMAGE))
-        return 1;
-    *why = "direct: the library's own kernel is faster here";
-    return 0;
+    return avx2_gemm_wins(&g, pixels, why);
 }
 
 int cpu_conv_gemm_prepare(struct cpu_conv_gemm *g, const struct cpu_dnnl *lib,
