@@ -516,6 +516,29 @@ static void test_folder_failures_are_named(void **state)
     remove_dir(dir);
 }
 
+/* A pipe in the place of a record file, or of its index: refused without waiting for a writer. */
+static void test_a_pipe_is_no_record_file(void **state)
+{
+    char *const dir = temp_dir(), *const rec = file_join(dir, "p.rec");
+    char *const idx = file_join(dir, "a.idx");
+    struct recordio_rebuilt made;
+    struct source *s;
+
+    (void)state;
+    assert_int_equal(mkfifo(rec, 0600), 0);
+    assert_int_equal(source_open(rec, &s), E_DATA);
+    assert_reason_has("p.rec is not a regular file");
+    assert_int_equal(recordio_index_rebuild(rec, &made), E_DATA);
+    assert_reason_has("p.rec is not a regular file");
+    write_file(dir, "a.rec", "x", 1);
+    assert_int_equal(mkfifo(idx, 0600), 0);
+    assert_int_equal(open_in(dir, "a.rec", &s), E_DATA);
+    assert_reason_has("a.idx is not a regular file");
+    free(rec);
+    free(idx);
+    remove_dir(dir);
+}
+
 static void test_split_is_found_as_records_or_folder(void **state)
 {
     char *const dir = temp_dir();
@@ -554,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_the_index_can_be_rebuilt),
         cmocka_unit_test(test_folder_takes_any_name_in_byte_order),
         cmocka_unit_test(test_folder_failures_are_named),
+        cmocka_unit_test(test_a_pipe_is_no_record_file),
         cmocka_unit_test(test_split_is_found_as_records_or_folder),
     };
 

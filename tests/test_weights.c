@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -251,14 +252,24 @@ static void pickles_are_named(void **state)
     free(path);
 }
 
+/* Refused without waiting for a writer. */
+static void a_pipe_holds_no_weights(void **state)
+{
+    char *const path = file_join(*state, "pipe.safetensors");
+    struct weights w;
+
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(weights_open(&w, path), E_DATA);
+    assert_says(err_reason(), "pipe.safetensors is not a regular file");
+    free(path);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
     const struct CMUnitTest tests[] = {
-        TEST(order_is_oihw),
-        TEST(types_become_float32),
-        TEST(imports_are_checked),
-        TEST(pickles_are_named),
+        TEST(order_is_oihw),     TEST(types_become_float32),    TEST(imports_are_checked),
+        TEST(pickles_are_named), TEST(a_pipe_holds_no_weights),
     };
 #undef TEST
 

@@ -45,14 +45,29 @@ int file_write_all(int fd, const void *bytes, size_t n, const char *path)
     return 0;
 }
 
+int file_open(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no wait for a pipe's writer */
+    struct stat st;
+    int rc = fd;
+
+    if (fd < 0)
+        return err(E_IO, "open %s: %s", path, strerror(errno));
+    if (fstat(fd, &st) < 0)
+        rc = err(E_IO, "stat %s: %s", path, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        rc = err(E_DATA, "%s is not a regular file", path);
+    if (rc < 0)
+        close(fd);
+    return rc;
+}
+
 static int read_open(int fd, const char *path, size_t max, char **bytes, size_t *n)
 {
     struct stat st;
 
     if (fstat(fd, &st) < 0)
         return err(E_IO, "stat %s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return err(E_DATA, "%s is not a regular file", path);
     if ((uint64_t)st.st_size > max)
         return err(E_DATA, "%s has %lld bytes, more than the %zu allowed", path,
                    (long long)st.st_size, max);
@@ -69,13 +84,12 @@ static int read_open(int fd, const char *path, size_t max, char **bytes, size_t 
 
 int file_read(const char *path, size_t max, char **bytes, size_t *n)
 {
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no wait for a pipe's writer */
+    const int fd = file_open(path);
     int rc;
 
     *bytes = NULL;
     *n = 0;
-    if (fd < 0)
-        return err(E_IO, "open %s: %s", path, strerror(errno));
+    TRY(fd);
     rc = read_open(fd, path, max, bytes, n);
     close(fd);
     return rc;

@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Opens path to read it: the descriptor, which the caller closes, or an error. What is no regular
+ * file is refused; a pipe without waiting for its writer. */
+int file_open(const char *path);
 /* Reads all of path into a heap buffer with a zero byte after it; the caller frees *bytes. Refuses
  * more than max. */
 int file_read(const char *path, size_t max, char **bytes, size_t *n);

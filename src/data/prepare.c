@@ -2,7 +2,6 @@
 #include "data/prepare.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,16 +37,17 @@ void split_add_json(const struct split *s, struct str *out)
 static int file_checksum(const char *path, uint64_t *sum)
 {
     enum { PIECE = 1 << 20 };
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    uint8_t *const piece = xmalloc(PIECE);
-    ssize_t got = -1;
+    const int fd = file_open(path);
+    uint8_t *piece;
+    ssize_t got;
 
     *sum = CHECKSUM_INIT;
-    while (fd >= 0 && (got = read(fd, piece, PIECE)) > 0)
+    TRY(fd);
+    piece = xmalloc(PIECE);
+    while ((got = read(fd, piece, PIECE)) > 0)
         *sum = checksum_add(*sum, piece, (size_t)got);
     free(piece);
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     return got == 0 ? 0 : err(E_IO, "read %s: %s", path, strerror(errno));
 }
 

@@ -1,8 +1,6 @@
 /* The RecordIO source. Samples are in file order whatever the order of the index. */
 #include "data/recordio.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +30,8 @@ static int recordio_open(struct source *s)
     struct recordio *const r = xcalloc(1, sizeof(*r));
 
     s->state = r;
-    r->fd = open(s->path, O_RDONLY | O_CLOEXEC);
-    if (r->fd < 0)
-        return err(E_IO, "open %s: %s", s->path, strerror(errno));
+    r->fd = file_open(s->path);
+    TRY(r->fd);
     TRY(recordio_index_load(r->fd, s->path, &r->index));
     s->n_samples = r->index.n;
     return 0;

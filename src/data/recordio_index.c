@@ -1,6 +1,5 @@
 /* The index of a RecordIO file: read and checked, or made by walking the file. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,14 +304,13 @@ static void look_at_old(const char *path, const struct recordio_index *made,
 
 int recordio_index_rebuild(const char *path_rec, struct recordio_rebuilt *out)
 {
-    const int fd = open(path_rec, O_RDONLY | O_CLOEXEC);
+    const int fd = file_open(path_rec);
     struct recordio_index x;
     char *path;
     int rc;
 
     *out = (struct recordio_rebuilt){0};
-    if (fd < 0)
-        return err(E_IO, "open %s: %s", path_rec, strerror(errno));
+    TRY(fd);
     rc = recordio_index_scan(fd, path_rec, &x);
     close(fd);
     TRY(rc);

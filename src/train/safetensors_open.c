@@ -1,7 +1,6 @@
 /* Reading a header that may say anything. */
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,13 +224,10 @@ static int open_file(struct safetensors *f)
 {
     struct stat st;
 
-    f->fd = open(f->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no wait for a pipe's writer */
-    if (f->fd < 0)
-        return err(E_IO, "open %s: %s", f->path, strerror(errno));
+    f->fd = file_open(f->path);
+    TRY(f->fd);
     if (fstat(f->fd, &st) < 0)
         return err(E_IO, "stat %s: %s", f->path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return err(E_DATA, "%s is not a regular file", f->path);
     return read_header(f, (uint64_t)st.st_size);
 }
 

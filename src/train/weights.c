@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -67,16 +68,15 @@ void weights_reorder(const struct name_map *map, const struct safetensors_tensor
 static int check_not_pickle(const char *path)
 {
     static const char starts[][5] = {"PK\3\4", "\x80\x02\x8a\n"};
-    FILE *const f = fopen(path, "rb");
+    const int fd = file_open(path);
     char start[4] = {0};
-    size_t n = 0;
+    ssize_t n;
 
-    if (f) {
-        n = fread(start, 1, sizeof(start), f);
-        fclose(f);
-    }
+    TRY(fd);
+    n = read(fd, start, sizeof(start));
+    close(fd);
     for (size_t i = 0; i < COUNT_OF(starts); i++)
-        if (n == sizeof(start) && memcmp(start, starts[i], n) == 0)
+        if (n == sizeof(start) && memcmp(start, starts[i], sizeof(start)) == 0)
             return err(E_DATA,
                        "%s is a pickle of PyTorch's, which only Python reads; convert it: python3 "
                        "-c 'import sys, torch; from safetensors.torch import save_file; "
