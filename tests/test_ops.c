@@ -381,7 +381,8 @@ static void test_costs_by_hand(void **state)
         case_build(&k, c, "ref");
         node_cost(k.r.graph.nodes[0], &cost);
         if (c->op == &op_conv2d && strcmp(c->what, "7x7 stride 2 pad 3") == 0) {
-            assert_true(cost.flops == 2.0 * 6 * 5 * 4 * 7 * 7 * 3);
+            /* taps inside 11 rows and 9 columns, from -3, -1, 1, ... on */
+            assert_true(cost.flops == 2.0 * (4 + 6 + 7 + 7 + 6 + 4) * (4 + 6 + 7 + 6 + 4) * 4 * 3);
             assert_true(cost.bytes == 4.0 * (11 * 9 * 3 + 4 * 7 * 7 * 3 + 6 * 5 * 4));
             seen++;
         }
@@ -392,6 +393,31 @@ static void test_costs_by_hand(void **state)
         rig_end(&k.r);
     }
     assert_int_equal(seen, 2);
+}
+
+/* The three convolutions of a 3x3 kernel on one pixel, which the middle tap alone reads: the bound
+ * stays one. The gradient of all nine weights is written. */
+static void test_padding_costs_nothing(void **state)
+{
+    const double x = 2.0 * 5, y = 2.0 * 7, w = 7.0 * 5;
+    const union attr attr = {.conv = {.out = 7, .k = 3, .stride = 1, .pad = 1}};
+    struct tensor *in, *weights, *out;
+    struct cost cost;
+    struct rig r;
+
+    (void)state;
+    rig_begin(&r, "ref", GRAPH_TRAIN);
+    in = graph_input(&r.graph, "x", DT_F32, SHAPE(2, 1, 1, 5));
+    weights = graph_input(&r.graph, "w", DT_F32, SHAPE(7, 3, 3, 5));
+    out = node_out(GRAPH_NODE(&r.graph, &op_conv2d, attr, in, weights), 0);
+    GRAPH_NODE(&r.graph, &op_conv2d_grad_x, attr, out, weights, in);
+    GRAPH_NODE(&r.graph, &op_conv2d_grad_w, attr, in, out);
+    for (int i = 0; i < 3; i++) {
+        node_cost(r.graph.nodes[i], &cost);
+        assert_true(cost.flops == 2.0 * 2 * 5 * 7);
+        assert_true(cost.bytes == 4.0 * (x + y + (i == 2 ? 9 : 1) * w));
+    }
+    rig_end(&r);
 }
 
 /* Every op stands in a graph that was run on ref, or is a composite that was lowered there; every
@@ -433,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_backends_against_ref),
         cmocka_unit_test(test_cost_and_time),
         cmocka_unit_test(test_costs_by_hand),
+        cmocka_unit_test(test_padding_costs_nothing),
         cmocka_unit_test(test_no_op_is_left_out),
     };
 

@@ -46,16 +46,49 @@ static int conv2d_shape(struct node *n)
     return op_want_shape(n, 1, DT_F32, weights_shape(n, 0));
 }
 
-/* Of the three convolutions y is one operand: its size and the length of the sum give the
- * operations. */
-static void conv_flops(const struct tensor *y, const struct tensor *w, struct cost *c)
+/* Along one axis, summed over the outputs: the taps that read the image and not its padding. */
+static double count_taps(int64_t in, int64_t out, const struct conv *c)
 {
-    c->flops = 2.0 * (double)tensor_count(y) * (double)(tensor_count(w) / w->shape.dim[0]);
+    int64_t n = 0;
+
+    for (int64_t o = 0; o < out; o++) {
+        const int64_t first = o * c->stride - c->pad;
+
+        n += (first + c->k < in ? first + c->k : in) - (first > 0 ? first : 0);
+    }
+    return (double)n;
+}
+
+/* A multiplication and an addition for each tap of each output, pair of channels and image; the
+ * same in all three convolutions. */
+static void conv_flops(const struct conv *v, struct shape x, struct shape y, struct cost *c)
+{
+    c->flops = 2.0 * (double)x.dim[0] * count_taps(x.dim[1], y.dim[1], v) *
+               count_taps(x.dim[2], y.dim[2], v) * (double)x.dim[3] * (double)y.dim[3];
+}
+
+/* Along one axis, the taps that read the image for some output. */
+static int64_t useful_taps(int64_t in, int64_t out, const struct conv *c)
+{
+    const int64_t last = (out - 1) * c->stride; /* where the last output starts, from the padding */
+
+    return (in + c->pad < c->k ? in + c->pad : c->k) - (last < c->pad ? c->pad - last : 0);
+}
+
+/* The weights of the other taps need not be read. */
+static void leave_out_weights(const struct conv *v, struct shape x, struct shape y,
+                              const struct tensor *w, struct cost *c)
+{
+    const int64_t all = (int64_t)v->k * v->k;
+    const int64_t useful = useful_taps(x.dim[1], y.dim[1], v) * useful_taps(x.dim[2], y.dim[2], v);
+
+    c->bytes -= (double)tensor_bytes(w) / (double)all * (double)(all - useful);
 }
 
 static void conv2d_cost(const struct node *n, struct cost *c)
 {
-    conv_flops(n->out[0], n->in[1], c);
+    conv_flops(&n->attr.conv, n->in[0]->shape, n->out[0]->shape, c);
+    leave_out_weights(&n->attr.conv, n->in[0]->shape, n->out[0]->shape, n->in[1], c);
 }
 
 static void conv2d_grad(struct graph *g, const struct grad *gr)
@@ -87,7 +120,8 @@ static int grad_x_shape(struct node *n)
 
 static void grad_x_cost(const struct node *n, struct cost *c)
 {
-    conv_flops(n->in[0], n->in[1], c);
+    conv_flops(&n->attr.conv, n->in[2]->shape, n->in[0]->shape, c);
+    leave_out_weights(&n->attr.conv, n->in[2]->shape, n->in[0]->shape, n->in[1], c);
     c->bytes -= (double)tensor_bytes(n->in[2]);
 }
 
@@ -107,7 +141,7 @@ static int grad_w_shape(struct node *n)
 
 static void grad_w_cost(const struct node *n, struct cost *c)
 {
-    conv_flops(n->in[1], n->out[0], c);
+    conv_flops(&n->attr.conv, n->in[0]->shape, n->in[1]->shape, c);
 }
 
 const struct op op_conv2d_grad_w = {OP_HEAD(conv2d_grad_w), .n_out = 1, .shape = grad_w_shape,
