@@ -329,12 +329,31 @@ static void test_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         said = program_run(*state, 2, "%s", cases[i][0]);
         assert_says(said, cases[i][1]);
+        assert_null(strstr(said, "ceilings")); /* before a second is spent on measuring them */
         free(said);
     }
     setenv("DEBUG", "5", 1);
     said = program_run(*state, 2, "list");
     unsetenv("DEBUG");
     assert_says(said, "DEBUG is \"5\"; expected 0 to 4");
+    free(said);
+}
+
+/* An op alone stands in no scope; a processor without bf16 says so itself. */
+static void test_a_device_that_can_not(void **state)
+{
+    char *said;
+
+    if (!backend_find("cpu"))
+        skip();
+    said = program_run(*state, 3, "bench-op --op sum --in 3 --device cpu");
+    assert_says(said, "stave: backend cpu has no kernel for op sum");
+    free(said);
+    setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+    said = program_run(*state, 3, "bench-op --op matmul --in bf16:2x8 --in bf16:8x3 --device cpu");
+    unsetenv("ONEDNN_MAX_CPU_ISA");
+    assert_says(said, "stave: backend cpu declines op matmul: this processor has no bfloat16");
+    assert_null(strstr(said, "ceilings"));
     free(said);
 }
 
@@ -354,6 +373,7 @@ int main(void)
         S(test_a_debug_line_is_a_command),
         S(test_debug_shows_values),
         S(test_refused),
+        S(test_a_device_that_can_not),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

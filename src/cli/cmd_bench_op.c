@@ -203,6 +203,7 @@ static int bench_one(const struct engine *e, const struct bench_settings *own)
     struct bench b;
 
     TRY(op_use_parse(&u, (struct op_words){own->op, own->in, own->attr}));
+    TRY(op_check(e, &u)); /* before the ceilings, which take a second */
     TRY(bench_init(&b, e, (int)own->runs));
     return bench_use(&b, &u, "", 1);
 }
@@ -220,7 +221,7 @@ static int bench_all(const struct engine *e, const struct bench_settings *own)
         if (rc == 0)
             rc = bench_use(&b, &u, "", 1);
         if (rc == E_UNSUPPORTED)
-            printf("%-18s no kernel: %s\n", ops[i]->name, err_reason());
+            printf("%-18s %s\n", ops[i]->name, err_reason());
         else
             TRY(rc);
     }

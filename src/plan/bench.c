@@ -137,41 +137,82 @@ static int time_runs(struct plan *p, const struct op_use *u, int runs, struct op
     return 0;
 }
 
-int op_bench(const struct engine *e, const struct op_use *u, int runs, struct op_time *out)
+/* The op in a graph of its own, with all that the graph stands on. */
+struct alone {
+    struct store store;
+    struct graph graph;
+    struct bank bank;
+    struct workspace workspace;
+    struct plan plan;
+};
+
+static void alone_close(struct alone *a)
 {
-    struct store s;
-    struct graph g;
-    struct bank b = {0};
-    struct workspace w;
-    struct plan p = {0};
+    plan_release(&a->plan);
+    bank_release(&a->bank);
+    workspace_release(&a->workspace);
+    graph_release(&a->graph);
+    store_release(&a->store);
+}
+
+/* Cost and results are the op's, before the passes change the graph. */
+static int alone_plan(struct alone *a, const struct engine *e, struct op_time *out)
+{
+    const struct node *n;
+    const struct step *first;
+
+    TRY(graph_status(&a->graph));
+    n = a->graph.nodes[0];
+    node_cost(n, &out->cost);
+    for (int i = 0; i < n->op->n_out; i++)
+        out->out[i] = *n->out[i];
+    TRY(bank_init(&a->bank, e, &a->store));
+    TRY(plan_init(&a->plan, &a->graph, &a->bank, &a->workspace, (struct plan_options){0}));
+    first = &a->plan.steps[0];
+    out->steps = a->plan.n_steps;
+    memcpy(out->impl, first->impl, sizeof(out->impl));
+    snprintf(out->why, sizeof(out->why), "%s", first->why ? first->why : "");
+    return 0;
+}
+
+/* Fills *out but for the times. */
+static int alone_open(struct alone *a, const struct engine *e, const struct op_use *u,
+                      struct op_time *out)
+{
     int rc;
 
-    ASSERT(runs >= 1 && runs <= MAX_RUNS && u->n_in <= OP_USE_INPUTS);
+    ASSERT(u->n_in <= OP_USE_INPUTS);
+    *a = (struct alone){0};
     *out = (struct op_time){0};
-    store_init(&s);
-    graph_init(&g, &s, GRAPH_TRAIN);
-    workspace_init(&w, e);
-    build(&g, u);
-    store_seal(&s);
-    rc = graph_status(&g);
-    if (rc == 0) {
-        node_cost(g.nodes[0], &out->cost);
-        for (int i = 0; i < g.nodes[0]->op->n_out; i++)
-            out->out[i] = *g.nodes[0]->out[i];
-        rc = bank_init(&b, e, &s);
-    }
-    if (rc == 0)
-        rc = plan_init(&p, &g, &b, &w, (struct plan_options){0});
-    if (rc == 0) {
-        out->steps = p.n_steps;
-        memcpy(out->impl, p.steps[0].impl, sizeof(out->impl));
-        snprintf(out->why, sizeof(out->why), "%s", p.steps[0].why ? p.steps[0].why : "");
-        rc = time_runs(&p, u, runs, out);
-        plan_release(&p);
-    }
-    bank_release(&b);
-    workspace_release(&w);
-    graph_release(&g);
-    store_release(&s);
+    store_init(&a->store);
+    graph_init(&a->graph, &a->store, GRAPH_TRAIN);
+    workspace_init(&a->workspace, e);
+    build(&a->graph, u);
+    store_seal(&a->store);
+    rc = alone_plan(a, e, out);
+    if (rc < 0)
+        alone_close(a);
+    return rc;
+}
+
+int op_check(const struct engine *e, const struct op_use *u)
+{
+    struct op_time out;
+    struct alone a;
+
+    TRY(alone_open(&a, e, u, &out));
+    alone_close(&a);
+    return 0;
+}
+
+int op_bench(const struct engine *e, const struct op_use *u, int runs, struct op_time *out)
+{
+    struct alone a;
+    int rc;
+
+    ASSERT(runs >= 1 && runs <= MAX_RUNS);
+    TRY(alone_open(&a, e, u, out));
+    rc = time_runs(&a.plan, u, runs, out);
+    alone_close(&a);
     return rc;
 }

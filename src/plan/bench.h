@@ -29,8 +29,10 @@ struct op_time {
     int steps;
 };
 
-/* Runs once to warm up, then `runs` times, 1 to 1000. E_SHAPE and E_UNSUPPORTED as of plan_init().
- */
+/* Whether the op can be planned, without running it: 0, or E_SHAPE, E_UNSUPPORTED as of
+ * plan_init(). */
+int op_check(const struct engine *e, const struct op_use *u);
+/* Runs once to warm up, then `runs` times, 1 to 1000. Errors of op_check(), too. */
 int op_bench(const struct engine *e, const struct op_use *u, int runs, struct op_time *out);
 
 #endif

@@ -34,19 +34,41 @@ static void workspace_reserve(struct workspace *w, size_t bytes)
     w->bytes = bytes;
 }
 
+static int is_narrow(const struct node *n)
+{
+    int narrow = 0;
+
+    for (int i = 0; i < n->n_in; i++)
+        narrow |= n->in[i]->dtype == DT_BF16;
+    for (int i = 0; i < n->op->n_out; i++)
+        narrow |= n->out[i]->dtype == DT_BF16;
+    return narrow;
+}
+
+/* The kernel gave a reason; that the machine has no bf16 at all is a better one. */
+static int declined(const struct plan *p, const struct node *n, const char *in)
+{
+    const struct engine *const e = p->engine;
+
+    if (is_narrow(n))
+        e->backend->supports(e->device, DT_BF16);
+    return err_prefix(E_UNSUPPORTED, "%s%sbackend %s declines op %s: ", n->scope, in,
+                      e->backend->name, n->op->name);
+}
+
 static int step_init(struct plan *p, struct step *s, const struct node *n)
 {
     const struct kernel *const kernel = p->engine->backend->kernels[n->op->id];
+    const char *const in = *n->scope ? ": " : ""; /* an op alone has no scope */
 
     *s = (struct step){.node = n, .kernel = kernel};
     if (!kernel)
-        return err(E_UNSUPPORTED, "%s: backend %s has no kernel for op %s", n->scope,
+        return err(E_UNSUPPORTED, "%s%sbackend %s has no kernel for op %s", n->scope, in,
                    p->engine->backend->name, n->op->name);
     s->in = xcalloc((size_t)n->n_in, sizeof(void *));
     snprintf(s->impl, sizeof(s->impl), "%s", kernel->name);
     if (kernel->prepare && kernel->prepare(p->engine->device, s) < 0)
-        return err_prefix(E_UNSUPPORTED, "%s: backend %s declines op %s: ", n->scope,
-                          p->engine->backend->name, n->op->name);
+        return declined(p, n, in);
     return 0;
 }
 

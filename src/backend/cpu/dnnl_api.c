@@ -2,6 +2,7 @@
 
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <stddef.h>
+#include <string.h>
 
 int dnnl_api_failed(dnnl_status_t status, const char *call)
 {
@@ -9,8 +10,11 @@ int dnnl_api_failed(dnnl_status_t status, const char *call)
                      : status == dnnl_runtime_error ? E_IO
                                                     : E_UNSUPPORTED;
 
-    return err(code, "oneDNN %d.%d: %s: %s", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, call,
-               dnnl_status2str(status));
+    if (status == dnnl_unimplemented)
+        return err(code, "oneDNN %d.%d has no implementation of it for these types and shapes",
+                   DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR);
+    return err(code, "oneDNN %d.%d: %.*s: %s", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR,
+               (int)strcspn(call, "("), call, dnnl_status2str(status));
 }
 
 enum { MAX_DIMS = 5 };
