@@ -276,6 +276,10 @@ static void test_idx_files_that_lie_are_refused(void **state)
     packed[n - 7] ^= 1; /* a wrong checksum */
     write_file(dir, "x.gz", packed, n);
     assert_int_equal(idx_load(path, 1, &x), E_DATA);
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(idx_load(path, 1, &x), E_DATA); /* does not wait for a writer */
+    assert_reason_has("is not a regular file");
     free(packed);
     bytes_release(&b);
     free(path);

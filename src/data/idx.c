@@ -1,12 +1,13 @@
 #include "data/idx.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <zlib.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/hostile.h"
 
 static const size_t max_bytes = (size_t)2 << 30;
@@ -78,14 +79,17 @@ static int read_body(gzFile f, const char *path, struct idx *out)
 
 int idx_load(const char *path, int n_dims, struct idx *out)
 {
-    errno = 0;
-    const gzFile f = gzopen(path, "rbe");
-    const int why = errno ? errno : ENOMEM; /* zlib says nothing when it has no memory */
+    const int fd = file_open(path);
+    gzFile f;
     int rc;
 
     *out = (struct idx){0};
-    if (!f)
-        return err(E_IO, "open %s: %s", path, strerror(why));
+    TRY(fd);
+    f = gzdopen(fd, "rb");
+    if (!f) {
+        close(fd);
+        return err(E_NOMEM, "open %s: no memory to unpack it", path);
+    }
     rc = read_header(f, path, n_dims, out);
     if (rc == 0)
         rc = read_body(f, path, out);
