@@ -149,6 +149,34 @@ static void stopped_evaluation_is_made_up(void **state)
     cJSON_Delete(result);
 }
 
+/* Weights that are only measured: there is nothing to save. */
+static void stopped_evaluation_of_given_weights(void **state)
+{
+    const char *const dir = *state;
+    char *const weights = file_join(dir, "w.safetensors"), *const folder = file_join(dir, "r");
+    char *words;
+    struct running r;
+    const cJSON *last;
+    cJSON *log, *result;
+
+    free(program_run(dir, 0, NULL_RUN "-b 8 --steps 1 --out %s/a --export %s", dir, weights));
+    words = xasprintf(NULL_RUN LONG " --only evaluate --init %s", weights);
+    r = start(dir, words, "eval_start");
+    kill(r.program.pid, SIGINT);
+    end(r, 1);
+    log = read_lines(dir, "r/mlperf.log");
+    assert_int_equal(count_key(log, "run_stop", &last), 1);
+    assert_string_equal(meta_string(last, "status"), "aborted");
+    result = read_json(dir, "r/result.json");
+    assert_string_equal(string_of(result, "status"), "interrupted");
+    assert_false(checkpoint_exists(folder));
+    cJSON_Delete(log);
+    cJSON_Delete(result);
+    free(words);
+    free(weights);
+    free(folder);
+}
+
 #define S(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
 
 int main(void)
@@ -157,6 +185,7 @@ int main(void)
         S(first_signal_stops_and_the_run_goes_on),
         S(second_signal_ends_at_once),
         S(stopped_evaluation_is_made_up),
+        S(stopped_evaluation_of_given_weights),
     };
 
     return cmocka_run_group_tests_name("run_stop", tests, NULL, NULL);

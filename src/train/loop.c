@@ -425,6 +425,7 @@ static int prepare(struct loop *l)
     return 0;
 }
 
+/* A run that only evaluates has nothing to save, and no epochs to count. */
 static int fail(struct loop *l, int rc)
 {
     struct trace *const t = l->run->trace;
@@ -433,7 +434,7 @@ static int fail(struct loop *l, int rc)
         l->result->error = rc;
         l->result->status = TRAIN_INTERRUPTED;
         TRACE_POINT(t, stop_requested, trace_string(stop_signal_name()));
-        rc = save(l, SAVE_LAST);
+        rc = l->run->only_evaluate ? 0 : save(l, SAVE_LAST);
         if (rc == 0)
             return 0;
     }
