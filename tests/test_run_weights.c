@@ -95,6 +95,7 @@ static void compare_keys(const struct safetensors *f)
 /* A run whose weights stay as its seed drew them; another that starts from them; both exports. */
 static void there_and_back(void **state)
 {
+    static const char *const of_the_run[] = {"init", "seed", "header_crc32", "data_crc32"};
     const char *const dir = *state;
     char *const a = file_join(dir, "a.safetensors"), *const b = file_join(dir, "b.safetensors"),
                 *const c = file_join(dir, "c.safetensors");
@@ -114,6 +115,10 @@ static void there_and_back(void **state)
     free(program_run(dir, 0, NULL_RUN "--classes 1000 --seed 6 --out %s/b --init %s --export %s",
                      dir, a, b));
     assert_same_data(a, b);
+    assert_int_equal(safetensors_open(&f, b), 0);
+    for (size_t i = 0; i < COUNT_OF(of_the_run); i++)
+        assert_null(safetensors_meta(f, of_the_run[i]));
+    safetensors_close(f);
     free(program_run(dir, 0, "export %s/b --to %s", dir, c));
     assert_same_data(a, c);
     says_and_free(program_run(dir, 3, NULL_RUN "--seed 6 --out %s/d --init %s", dir, a),
@@ -177,6 +182,62 @@ static void wrong_use_is_refused(void **state)
     free(folder);
 }
 
+/* Neither a checkpoint that is exported nor any other of a run folder gives way to an export. */
+static void checkpoints_are_not_replaced(void **state)
+{
+    const char *const dir = *state;
+    char *const folder = file_join(dir, "b"), *const loose = file_join(dir, "loose.safetensors"),
+                *const newest = file_join(dir, "a/" CHECKPOINT_NAME);
+    char *before, *after;
+    size_t n, n_after;
+
+    free(program_run(dir, 0, NULL_RUN "--out %s/a", dir));
+    assert_int_equal(file_read(newest, (size_t)1 << 30, &before, &n), 0);
+    says_and_free(program_run(dir, 2, "export %s/a --to %s", dir, newest), "choose another name");
+    free(program_run(dir, 2, "export %s --to %s", newest, newest));
+    free(program_run(dir, 2, "export %s --to %s/a/" CHECKPOINT_PREVIOUS, newest, dir));
+    free(program_run(dir, 2, NULL_RUN "--out %s --export %s", folder, newest));
+    assert_false(file_exists(folder));
+    assert_int_equal(file_mkdirs(folder), 0);
+    free(
+        program_run(dir, 2, NULL_RUN "--out %s --export %s/../b/" CHECKPOINT_NAME, folder, folder));
+    assert_int_equal(file_replace(loose, before, n), 0);
+    free(program_run(dir, 2, "export %s --to %s/a/../loose.safetensors", loose, dir));
+    free(program_run(dir, 0, "export %s --to %s/a/other.safetensors", loose, dir));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(file_read(i ? loose : newest, (size_t)1 << 30, &after, &n_after), 0);
+        assert_int_equal(n_after, n);
+        assert_memory_equal(after, before, n);
+        free(after);
+    }
+    free(before);
+    free(folder);
+    free(loose);
+    free(newest);
+}
+
+/* What the images must look like stands in the header: a checkpoint whose header is another than
+ * was written gives no weights. */
+static void changed_header_is_refused(void **state)
+{
+    static const char mean[] = "\"pixel_mean\":\"73,";
+    const char *const dir = *state;
+    char *const path = file_join(dir, "a/" CHECKPOINT_NAME);
+    char *bytes, *at;
+    size_t n;
+
+    free(program_run(dir, 0, NULL_RUN "--out %s/a", dir));
+    assert_int_equal(file_read(path, (size_t)1 << 30, &bytes, &n), 0);
+    at = memmem(bytes, n, mean, sizeof(mean) - 1);
+    assert_non_null(at);
+    at[sizeof(mean) - 3] = '4';
+    assert_int_equal(file_replace(path, bytes, n), 0);
+    says_and_free(program_run(dir, 3, "export %s --to %s/w.safetensors", path, dir), "header");
+    says_and_free(program_run(dir, 3, NULL_RUN "--init %s --out %s/b", path, dir), "header");
+    free(bytes);
+    free(path);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
@@ -184,6 +245,8 @@ int main(void)
         TEST(there_and_back),
         TEST(evaluates_the_same),
         TEST(wrong_use_is_refused),
+        TEST(checkpoints_are_not_replaced),
+        TEST(changed_header_is_refused),
     };
 #undef TEST
 

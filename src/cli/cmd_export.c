@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/command_line.h"
+#include "cli/run_folder.h"
 #include "train/weights.h"
 #include "workloads/workload.h"
 
@@ -41,6 +42,7 @@ static int export_path(const char *from, const char *to)
 
     if (!to)
         return err(E_USAGE, "give --to FILE, the file to write");
+    TRY(run_folder_check_target(to, from));
     TRY(file_is_folder(from) ? checkpoint_open(&c, from) : checkpoint_open_file(&c, from));
     rc = export_checkpoint(&c, to);
     checkpoint_close(&c);

@@ -332,6 +332,8 @@ static int train(struct run *r)
     int rc;
 
     TRY(check_folder(r));
+    if (r->own.export)
+        TRY(run_folder_check_target(r->own.export, r->dir));
     if (r->own.resume && !r->own.dry_run)
         TRY(take_folder(r));
     TRY(choose_seed(r));
@@ -443,8 +445,8 @@ const struct command command_run = {
         "is no timed result. The first Ctrl-C saves a checkpoint and stops; the "
         "second stops at once. Exit "
         "status: 0 the target was reached or the steps asked for were made, 1 it was not "
-        "reached or the run was "
-        "interrupted, 2 usage, 3 files or device failed or the last checkpoint could not be "
+        "reached, the run was interrupted, or the loss or the gradients were not finite, 2 usage, "
+        "3 files or device failed or the last checkpoint could not be "
         "written, 4 the result does not stand, also when a resumed run reached the target or "
         "something else wrote into mlperf.log.",
     .tables = tables,

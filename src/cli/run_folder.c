@@ -2,11 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <libgen.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -209,6 +212,38 @@ int run_folder_holds_run(const char *dir)
         free(path);
     }
     return found;
+}
+
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static int is_checkpoint_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+
+    return fnmatch("checkpoint*.safetensors", slash ? slash + 1 : path, 0) == 0;
+}
+
+int run_folder_check_target(const char *path, const char *source)
+{
+    char *const copy = xstrdup(path);
+    const char *const folder = dirname(copy);
+    char *const run_json = file_join(folder, "run.json");
+    const int taken =
+        is_same_file(path, source) ||
+        (is_checkpoint_name(path) && (file_exists(run_json) || is_same_file(folder, source)));
+
+    free(run_json);
+    free(copy);
+    if (taken)
+        return err(E_USAGE,
+                   "%s is a checkpoint that the exported file would replace; choose another name",
+                   path);
+    return 0;
 }
 
 /* The folder itself is locked: no file to leave behind, and the system lets go of it when the

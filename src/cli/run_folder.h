@@ -18,6 +18,9 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
 int run_folder_keep_log(const char *dir);
 /* Whether a run was started here, however far it came. */
 int run_folder_holds_run(const char *dir);
+/* E_USAGE when a file written to this path would take the place of its source, a checkpoint or run
+ * folder, or of a checkpoint of any run folder. */
+int run_folder_check_target(const char *path, const char *source);
 /* Keeps other runs out until *fd is closed or the process ends; E_USAGE when one is at work there.
  */
 int run_folder_lock(const char *dir, int *fd);

@@ -14,7 +14,7 @@
 #include "base/str.h"
 
 enum { CHECK_PIECE_BYTES = HOSTILE ? 4093 : 1 << 20, N_OWN_META = 7 };
-static const char header_key[] = "header_crc32";
+static const char header_key[] = "header_crc32", data_key[] = "data_crc32";
 
 /* crc32_z takes size_t; the sum is over the data in the order of the file. */
 static uint32_t sum_of(const struct safetensors_tensor *tensors, size_t n)
@@ -78,7 +78,7 @@ static int write_next(const char *path, struct safetensors_tensor *tensors, size
     meta[n_meta++] = (struct safetensors_meta){"options_digest", info.options_digest};
     if (info.init)
         meta[n_meta++] = (struct safetensors_meta){"init", info.init};
-    meta[n_meta++] = (struct safetensors_meta){"data_crc32", sum};
+    meta[n_meta++] = (struct safetensors_meta){data_key, sum};
     for (size_t i = 0; i < info.n_extra; i++)
         meta[n_meta++] = info.extra[i];
     snprintf(header, sizeof(header), "%08" PRIx32, checkpoint_header_sum(tensors, n, meta, n_meta));
@@ -145,7 +145,7 @@ static int check_sum(const struct safetensors *f, const char *key, const char *o
 }
 
 /* Tensors tile the data, so the data is one range of the file. */
-int checkpoint_check_data(const struct safetensors *f)
+static int check_data(const struct safetensors *f)
 {
     unsigned char *piece = xmalloc(CHECK_PIECE_BYTES);
     uint64_t at = UINT64_MAX, end = 0;
@@ -165,7 +165,14 @@ int checkpoint_check_data(const struct safetensors *f)
         at += n;
     }
     free(piece);
-    return rc < 0 ? rc : check_sum(f, "data_crc32", "data", (uint32_t)sum);
+    return rc < 0 ? rc : check_sum(f, data_key, "data", (uint32_t)sum);
+}
+
+int checkpoint_check_sums(const struct safetensors *f)
+{
+    TRY(check_sum(f, header_key, "header",
+                  checkpoint_header_sum(f->tensors, f->n_tensors, f->meta, f->n_meta)));
+    return check_data(f);
 }
 
 static int meta_number(const struct safetensors *f, const char *key, uint64_t *out)
@@ -198,10 +205,7 @@ static int parse_info(struct checkpoint *c)
     c->info.init = safetensors_meta(c->file, "init");
     c->info.extra = c->file->meta;
     c->info.n_extra = c->file->n_meta;
-    TRY(check_sum(c->file, header_key, "header",
-                  checkpoint_header_sum(c->file->tensors, c->file->n_tensors, c->file->meta,
-                                        c->file->n_meta)));
-    return checkpoint_check_data(c->file);
+    return checkpoint_check_sums(c->file);
 }
 
 int checkpoint_open_file(struct checkpoint *c, const char *path)

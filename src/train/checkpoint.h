@@ -45,8 +45,8 @@ int checkpoint_settle(const struct checkpoint *c, const char *dir);
 /* Opens one file; the same checks. */
 int checkpoint_open_file(struct checkpoint *c, const char *path);
 void checkpoint_close(struct checkpoint *c);
-/* E_DATA unless all data is as the checksum in the metadata says. */
-int checkpoint_check_data(const struct safetensors *f);
+/* E_DATA unless header and data are as the checksums in the metadata say. */
+int checkpoint_check_sums(const struct safetensors *f);
 /* What header_crc32 of the metadata holds, as 8 hexadecimal digits. */
 uint32_t checkpoint_header_sum(const struct safetensors_tensor *tensors, size_t n,
                                const struct safetensors_meta *meta, size_t n_meta);

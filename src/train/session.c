@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
 
@@ -265,17 +264,11 @@ int session_save(struct session *s, const char *dir, struct checkpoint_info info
     return rc;
 }
 
-/* Moments belong to a parameter: "<parameter>.momentum". */
 static int is_moment(const struct store *s, const struct weight *w)
 {
-    const char *const dot = strrchr(w->name, '.');
-    char owner[512];
+    char owner[WEIGHTS_NAME_BYTES];
 
-    if (w->kind != T_STATE || !dot || (size_t)(dot - w->name) >= sizeof(owner))
-        return 0;
-    memcpy(owner, w->name, (size_t)(dot - w->name));
-    owner[dot - w->name] = '\0';
-    return store_find(s, owner) != NULL;
+    return w->kind == T_STATE && weights_owner(w->name, owner) && store_find(s, owner);
 }
 
 int session_check(const struct session *s, const struct checkpoint *c)

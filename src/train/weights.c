@@ -61,6 +61,14 @@ void weights_reorder(const struct name_map *map, const struct safetensors_tensor
                 }
 }
 
+int weights_owner(const char *name, char owner[WEIGHTS_NAME_BYTES])
+{
+    const char *const dot = strrchr(name, '.');
+
+    return dot && snprintf(owner, WEIGHTS_NAME_BYTES, "%.*s", (int)(dot - name), name) <
+                      WEIGHTS_NAME_BYTES;
+}
+
 /* ---- opening ---- */
 
 /* torch.save writes a zip archive, and wrote a bare pickle before 1.6; neither start can be the
@@ -90,7 +98,7 @@ static int open_file(struct weights *w, const char *path)
 {
     TRY(check_not_pickle(path));
     TRY(safetensors_open(&w->file, path));
-    return safetensors_meta(w->file, "data_crc32") ? checkpoint_check_data(w->file) : 0;
+    return safetensors_meta(w->file, "data_crc32") ? checkpoint_check_sums(w->file) : 0;
 }
 
 int weights_open(struct weights *w, const char *path)

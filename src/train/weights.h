@@ -16,7 +16,7 @@ struct weights {
 };
 
 /* A safetensors file, or a run folder, of which it takes the newest checkpoint. Names that it is a
- * pickle when it is one. A checkpoint's checksum is checked. */
+ * pickle when it is one. A checkpoint's checksums are checked. */
 int weights_open(struct weights *w, const char *path);
 void weights_close(struct weights *w); /* harmless when nothing is open */
 /* Finds out whose names the file has and checks it against the model's weights, F32 and in our
@@ -39,6 +39,9 @@ int weights_theirs(const struct name_map *map, const struct safetensors_tensor *
                    char name[WEIGHTS_NAME_BYTES], struct safetensors_tensor *theirs);
 /* The name of the count beside the tensor called theirs; 0 when there is none. */
 int weights_counter(const struct name_map *map, const char *theirs, char name[WEIGHTS_NAME_BYTES]);
+/* The weight to which an optimiser's state belongs that has this name, WEIGHT.momentum; whether
+ * there is such a weight is to be looked up. 0: the name is none of a state. */
+int weights_owner(const char *name, char owner[WEIGHTS_NAME_BYTES]);
 /* Elements between our order of dimensions and theirs. ours: shape of our weight. */
 enum weights_way { WEIGHTS_TO_THEM, WEIGHTS_TO_US };
 void weights_reorder(const struct name_map *map, const struct safetensors_tensor *ours,

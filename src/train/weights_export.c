@@ -13,17 +13,11 @@ struct content {
     int64_t batches; /* seen by batch normalisation; the data of every count */
 };
 
-/* Optimisers name their state after the weight: WEIGHT.momentum. */
 static int is_optimiser_state(const struct safetensors *f, const char *name)
 {
-    const char *const dot = strrchr(name, '.');
     char owner[WEIGHTS_NAME_BYTES];
 
-    if (!dot || (size_t)(dot - name) >= sizeof(owner))
-        return 0;
-    memcpy(owner, name, (size_t)(dot - name));
-    owner[dot - name] = '\0';
-    return safetensors_find(f, owner) != NULL;
+    return weights_owner(name, owner) && safetensors_find(f, owner);
 }
 
 static int read_in_their_order(const struct safetensors *f, const struct name_map *map,
@@ -68,12 +62,14 @@ static int add_tensor(struct content *c, const struct safetensors *f, const stru
     return 0;
 }
 
-/* Of the metadata of a checkpoint what matters to those who use the weights. "format" is what
- * Python's loaders look for. */
+/* Of the metadata of a checkpoint what matters to those who use the weights: not its checksums,
+ * which are of another file, nor a path of this machine. "format" is what Python's loaders look
+ * for. */
 static int write_content(struct content *c, const struct safetensors *f, const char *path)
 {
-    static const char *const own[] = {"seed", "options_digest", "data_crc32", "loss_scale",
-                                      "loss_scale_good_steps"};
+    static const char *const own[] = {
+        "seed",       "options_digest",       "init", "data_crc32", "header_crc32",
+        "loss_scale", "loss_scale_good_steps"};
     struct safetensors_meta *const meta = xcalloc(f->n_meta + 1, sizeof(*meta));
     size_t n = 0;
     int rc;
