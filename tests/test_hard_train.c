@@ -72,7 +72,7 @@ static void rates_that_blow_up(void **state)
                 r.s.accumulate = parts;
                 r.s.lars_eta = 1;
                 assert_int_equal(train_with_log(&r), E_NUMERIC);
-                assert_reason_has("the loss of step 1 is "); /* step 0 was sound */
+                assert_reason_has("the loss of step 2 is "); /* the first was sound */
                 assert_reason_has(" in conv");
                 assert_int_equal(r.result.status, TRAIN_FAILED);
                 assert_int_equal(r.result.steps, 1);
@@ -139,7 +139,7 @@ static void pictures_without_content(void **state)
         assert_int_equal(train_and_hear(&r, &said), 0);
         assert_true(isfinite(r.result.last_loss));
         assert_int_equal(count_text(said, "the model does not learn"), 1);
-        assert_says(said, "the mean loss of steps 500 to 599 is 1.");
+        assert_says(said, "the mean loss of steps 501 to 600 is 1.");
         assert_says(said, "guessing among 3 classes");
         free(said);
         rig_end(&r);
@@ -303,7 +303,7 @@ static void the_program_stops_at_nan(void **state)
     if (!backend_find("cpu"))
         skip();
     said = program_run(dir, 1, CPU_RUN "-b 4 --synthetic-samples 8 --lr 1e30 --out %s/r", dir);
-    assert_says(said, "the loss of step 1 is not a number; the first result that is not finite: ");
+    assert_says(said, "the loss of step 2 is not a number; the first result that is not finite: ");
     assert_says(said, "bn_stats in ");
     folder = file_join(dir, "r");
     assert_status(folder, "aborted");

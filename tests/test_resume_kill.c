@@ -340,6 +340,13 @@ static void other_options_are_named(void **state)
         0);
     assert_says(said, "had epochs 3, lr 0.05, and goes on with epochs 4, lr 0.2");
     free(said);
+    assert_int_equal(run_words(data, &said,
+                               SMALL_RECIPE " --steps 10 --lr 0.2 --epochs 4 --resume --device cpu "
+                                            "-d %s/. --out %s",
+                               data, dir),
+                     0);
+    assert_says(said, "had device \"ref, plain C, one thread\", data-dir ");
+    free(said);
     assert_int_equal(
         run_words(data, &said, SMALL_RECIPE " --resume -b 8 -d %s --out %s", data, dir), 2);
     assert_says(said, "in batches of 6");

@@ -267,7 +267,7 @@ static void blown_up_run_is_named(void **state)
                              dir);
 
     assert_says(said, "the first result that is not finite");
-    assert_says(said, "loss of step 1");
+    assert_says(said, "loss of step 2");
     events = read_lines(dir, "r/events.jsonl");
     assert_int_equal(count_key(events, "not_finite", &last), 1);
     assert_says(string_of(last, "value"), "conv1"); /* op and scope of the first layer */

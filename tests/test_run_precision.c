@@ -59,6 +59,28 @@ static void a_dynamic_scale_falls_and_is_resumed(void **state)
     cJSON_Delete(events);
 }
 
+/* What is not in the checkpoint is missed before anything is written. */
+static void a_checkpoint_without_a_scale_is_refused(void **state)
+{
+    const char *const dir = *state;
+    char *const old_log = file_join(dir, "r/mlperf.1.log");
+    char *said;
+    cJSON *result;
+
+    run_data(dir, "train", RUN_TRAIN, NULL);
+    run_data(dir, "val", RUN_VAL, NULL);
+    free(program_run(dir, 0, CPU_RUN "-d %s --steps 1 --out %s/r", dir, dir));
+    said = program_run(dir, 3, CPU_RUN "-d %s --steps 2 --dynamic-loss-scale --resume --out %s/r",
+                       dir, dir);
+    assert_says(said, "no loss scale to go on with");
+    assert_false(file_exists(old_log));
+    result = read_json(dir, "r/result.json");
+    assert_string_equal(string_of(result, "status"), "steps done");
+    cJSON_Delete(result);
+    free(said);
+    free(old_log);
+}
+
 static void a_static_scale_that_overflows_ends_the_run(void **state)
 {
     const char *const dir = *state;
@@ -67,7 +89,7 @@ static void a_static_scale_that_overflows_ends_the_run(void **state)
     run_data(dir, "train", RUN_TRAIN, NULL);
     run_data(dir, "val", RUN_VAL, NULL);
     said = program_run(dir, 1, CPU_RUN "-d %s --loss-scale 1e38 --steps 3 --out %s/r", dir, dir);
-    assert_says(said, "step 0: the gradients are not finite at the loss scale 1e+38");
+    assert_says(said, "step 1: the gradients are not finite at the loss scale 1e+38");
     free(said);
 }
 
@@ -117,6 +139,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_dynamic_scale_falls_and_is_resumed, scratch_open,
+                                        scratch_close),
+        cmocka_unit_test_setup_teardown(a_checkpoint_without_a_scale_is_refused, scratch_open,
                                         scratch_close),
         cmocka_unit_test_setup_teardown(a_static_scale_that_overflows_ends_the_run, scratch_open,
                                         scratch_close),

@@ -309,7 +309,7 @@ static int write_and_train(struct run *r, const struct train_run *run)
     TRY(file_mkdirs(r->dir));
     TRY(take_folder(r));
     if (r->goes_on)
-        run_folder_warn_of_changes(r->dir, &r->setup);
+        run_folder_warn_of_changes(r->dir, &r->setup, &r->engine);
     TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, run));
     r->division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
     str_release(&rules);

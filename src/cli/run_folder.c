@@ -313,18 +313,10 @@ int run_folder_read_init(const char *dir, char **init)
 /* Options that change no weight, in the tables that hold those that do. */
 static int changes_nothing(const char *option)
 {
-    static const char *const names[] = {"steps",
-                                        "target",
-                                        "eval-every",
-                                        "eval-offset",
-                                        "checkpoint-every",
-                                        "checkpoint-steps",
-                                        "num-threads",
-                                        "prefetch",
-                                        "data-dir",
-                                        "seed",
-                                        "org",
-                                        "platform"};
+    static const char *const names[] = {"steps",       "target",           "eval-every",
+                                        "eval-offset", "checkpoint-every", "checkpoint-steps",
+                                        "num-threads", "prefetch",         "seed",
+                                        "org",         "platform"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(option, names[i]) == 0)
@@ -354,7 +346,22 @@ static void compare_table(const cJSON *was, const cJSON *is, struct str *before,
     }
 }
 
-void run_folder_warn_of_changes(const char *dir, const struct setup *s)
+/* The device's own words: library, instruction set and threads decide how sums are rounded. */
+static void compare_device(const cJSON *was, const struct engine *e, struct str *before,
+                           struct str *now)
+{
+    const cJSON *const old = cJSON_GetObjectItemCaseSensitive(was, "device_about");
+    struct str is = STR_INIT;
+
+    e->backend->describe(e->device, &is);
+    if (cJSON_IsString(old) && strcmp(old->valuestring, is.s) != 0) {
+        str_printf(before, "device \"%s\"", old->valuestring);
+        str_printf(now, "device \"%s\"", is.s);
+    }
+    str_release(&is);
+}
+
+void run_folder_warn_of_changes(const char *dir, const struct setup *s, const struct engine *e)
 {
     struct str text = STR_INIT, before = STR_INIT, now = STR_INIT;
     cJSON *was = NULL, *is;
@@ -364,6 +371,7 @@ void run_folder_warn_of_changes(const char *dir, const struct setup *s)
     is = json_parse(text.s, text.len, NULL);
     if (read_run_json(dir, &was) < 0)
         warning("%s; whether the run goes on with the options it had is not known", err_reason());
+    compare_device(was, e, &before, &now);
     tables = cJSON_GetObjectItemCaseSensitive(was, "options");
     cJSON_ArrayForEach(table, is)
     {

@@ -28,7 +28,8 @@ int run_folder_lock(const char *dir, int *fd);
  * E_IO, E_DATA when it can not be read. */
 int run_folder_read_seed(const char *dir, uint64_t *seed);
 int run_folder_read_init(const char *dir, char **init);
-/* Says, as a warning, which options that decide the weights are not those of run.json. */
-void run_folder_warn_of_changes(const char *dir, const struct setup *s);
+/* Says, as a warning, what decides the weights' bits and is not as in run.json: options, and the
+ * device with its threads. */
+void run_folder_warn_of_changes(const char *dir, const struct setup *s, const struct engine *e);
 
 #endif

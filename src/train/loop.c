@@ -231,7 +231,7 @@ static void tell_not_learning(struct loop *l)
 
     warning("the model does not learn: the mean loss of steps %lld to %lld is %.4f, which guessing "
             "among %d classes gives; look at the learning rate, the labels and the pixel values",
-            l->step - LEARNING_BLOCK, l->step - 1, mean, l->learning.classes);
+            l->step - LEARNING_BLOCK + 1, l->step, mean, l->learning.classes);
     TRACE_POINT(l->run->trace, not_learning, trace_real(mean), {"step", trace_int(l->step)});
 }
 
@@ -371,8 +371,7 @@ static int train_all(struct loop *l)
 
 /* ---- before and after ---- */
 
-/* A checkpoint of a scaled run goes on with its scale. */
-static int load_scale(const struct checkpoint *c, struct loss_scale *s)
+int train_load_scale(const struct checkpoint *c, struct loss_scale *s)
 {
     const char *const value = safetensors_meta(c->file, scale_key);
     const char *const steps = safetensors_meta(c->file, scale_steps_key);
@@ -397,7 +396,7 @@ static int load(struct loop *l)
     if (!run->resume)
         return 0;
     TRY(session_load(&l->session, &run->from));
-    TRY(load_scale(&run->from, &l->session.loss_scale));
+    TRY(train_load_scale(&run->from, &l->session.loss_scale));
     l->step = l->saved_step = run->from.info.step;
     if (checkpoint_settle(&run->from, run->dir) < 0)
         warning("%s; training goes on", err_reason());

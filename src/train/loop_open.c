@@ -90,6 +90,8 @@ static int try_session(struct train_run *run)
         rc = session_check(&s, &run->from);
     else if (rc == 0 && run->init)
         rc = session_match(&s, &run->given, run->names);
+    if (rc == 0 && run->resume)
+        rc = train_load_scale(&run->from, &s.loss_scale);
     session_close(&s);
     return rc;
 }

@@ -150,10 +150,10 @@ static int explain_loss(struct session *s, long long number, double loss)
 
     if (plan_run_checked(&s->train, 0) < 0)
         return err_prefix(
-            E_NUMERIC, "the loss of step %lld is %s; the first result that is not finite: ", number,
-            what);
+            E_NUMERIC,
+            "the loss of step %lld is %s; the first result that is not finite: ", number + 1, what);
     return err(E_NUMERIC, "the loss of step %lld is %s, and no single step of the plan repeats it",
-               number, what);
+               number + 1, what);
 }
 
 /* After the run of the plan that updates: did it? */
@@ -168,7 +168,7 @@ static int follow_scale(struct session *s, struct plan *p, long long number,
     out->skipped = !isfinite(scale);
     if (loss_scale_step(&s->loss_scale, !out->skipped) == 0)
         return 0;
-    return err_prefix(E_NUMERIC, "step %lld: ", number);
+    return err_prefix(E_NUMERIC, "step %lld: ", number + 1);
 }
 
 int session_step(struct session *s, const struct batch *b, double lr, long long number,
@@ -307,21 +307,9 @@ static int is_given(const struct session *s, const struct weight *w)
     return w->kind != T_CARRY && !is_moment(&s->store, w);
 }
 
-int session_match(const struct session *s, struct weights *given, const struct name_map *map)
-{
-    struct safetensors_tensor *const wanted = xcalloc((size_t)s->store.n, sizeof(*wanted));
-    size_t n = 0;
-    int rc;
+enum import { IMPORT_TRY, IMPORT };
 
-    for (int i = 0; i < s->store.n; i++)
-        if (is_given(s, s->store.weights[i]))
-            wanted[n++] = view(s->store.weights[i]);
-    rc = weights_match(given, map, wanted, n);
-    free(wanted);
-    return rc;
-}
-
-int session_import(struct session *s, const struct weights *given)
+static int import(struct session *s, const struct weights *given, enum import how)
 {
     for (int i = 0; i < s->store.n; i++) {
         const struct weight *const w = s->store.weights[i];
@@ -333,10 +321,29 @@ int session_import(struct session *s, const struct weights *given)
             continue;
         host = xmalloc(wanted.bytes);
         rc = weights_read(given, &wanted, host);
-        if (rc == 0)
+        if (rc == 0 && how == IMPORT)
             rc = bank_write(&s->bank, 0, w, host);
         free(host);
         TRY(rc);
     }
     return 0;
+}
+
+int session_match(struct session *s, struct weights *given, const struct name_map *map)
+{
+    struct safetensors_tensor *const wanted = xcalloc((size_t)s->store.n, sizeof(*wanted));
+    size_t n = 0;
+    int rc;
+
+    for (int i = 0; i < s->store.n; i++)
+        if (is_given(s, s->store.weights[i]))
+            wanted[n++] = view(s->store.weights[i]);
+    rc = weights_match(given, map, wanted, n);
+    free(wanted);
+    return rc < 0 ? rc : import(s, given, IMPORT_TRY);
+}
+
+int session_import(struct session *s, const struct weights *given)
+{
+    return import(s, given, IMPORT);
 }

@@ -37,9 +37,9 @@ struct step_result {
     double loss, weight; /* loss: sum over the batch, weight: what to divide it by */
     int skipped;         /* gradients overflowed at this loss scale: no weight changed */
 };
-/* One optimiser step; number counts from 0. E_NUMERIC when the loss is not finite, or the gradients
- * of a scaled loss are not and the scale can not fall: the weights are as before the step, and the
- * reason names the first op whose result was not finite. */
+/* One optimiser step; number counts from 0, messages from 1. E_NUMERIC when the loss is not finite,
+ * or the gradients of a scaled loss are not and the scale can not fall: the weights are as before
+ * the step, and the reason names the first op whose result was not finite. */
 int session_step(struct session *s, const struct batch *b, double lr, long long number,
                  struct step_result *out);
 /* Evaluates one batch: adds to the metric, and loss and weight to *out. */
@@ -54,9 +54,9 @@ int session_save(struct session *s, const char *dir, struct checkpoint_info info
 int session_load(struct session *s, const struct checkpoint *c);
 /* What session_load would refuse, without reading or changing any weight. */
 int session_check(const struct session *s, const struct checkpoint *c);
-/* Somebody's weights: session_match checks them against the model and reads no data, session_import
+/* Somebody's weights: session_match checks them against the model, every element, session_import
  * then takes them. The state of the optimiser stays as it is. */
-int session_match(const struct session *s, struct weights *given, const struct name_map *map);
+int session_match(struct session *s, struct weights *given, const struct name_map *map);
 int session_import(struct session *s, const struct weights *given);
 
 #endif
