@@ -2,6 +2,7 @@
  * resnet50, comes back as the same bytes, evaluates the same. tests/golden/torchvision_check.py
  * shows it in torchvision. */
 #include <endian.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -216,6 +217,26 @@ static void checkpoints_are_not_replaced(void **state)
     free(newest);
 }
 
+/* Before there is a folder that would stand in a second try's way. */
+static void weights_that_are_not_finite_make_no_folder(void **state)
+{
+    static const float none = NAN;
+    const char *const dir = *state;
+    char *const path = file_join(dir, "w.safetensors"), *const folder = file_join(dir, "b");
+    char *bytes;
+    size_t n;
+
+    free(program_run(dir, 0, NULL_RUN "--out %s/a --export %s", dir, path));
+    assert_int_equal(file_read(path, (size_t)1 << 30, &bytes, &n), 0);
+    memcpy(bytes + n - sizeof(none), &none, sizeof(none));
+    assert_int_equal(file_replace(path, bytes, n), 0);
+    says_and_free(program_run(dir, 3, NULL_RUN "--init %s --out %s", path, folder), "nan");
+    assert_false(file_exists(folder));
+    free(bytes);
+    free(path);
+    free(folder);
+}
+
 /* What the images must look like stands in the header: a checkpoint whose header is another than
  * was written gives no weights. */
 static void changed_header_is_refused(void **state)
@@ -247,6 +268,7 @@ int main(void)
         TEST(wrong_use_is_refused),
         TEST(checkpoints_are_not_replaced),
         TEST(changed_header_is_refused),
+        TEST(weights_that_are_not_finite_make_no_folder),
     };
 #undef TEST
 
