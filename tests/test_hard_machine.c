@@ -71,8 +71,11 @@ static struct tree tree_new(const char *scratch, int i, uint64_t *draws)
     char path[160];
 
     snprintf(t.root, sizeof(t.root), "%s/t%d", scratch, i);
-    for (int d = 1; d <= t.depth; d++)
-        snprintf(t.group[d], sizeof(t.group[d]), "%.80s/g%d.slice", t.group[d - 1], d);
+    for (int d = 1; d <= t.depth; d++) {
+        char *const name = xasprintf("%.80s/g%d.slice", t.group[d - 1], d);
+        snprintf(t.group[d], sizeof(t.group[d]), "%s", name);
+        free(name);
+    }
     snprintf(path, sizeof(path), "%s%s", container || t.depth == 0 ? top : "", t.group[t.depth]);
     put_self(&self, has_version(&t, 1), "4:cpu:", "7:freezer:", path);
     put_self(&self, has_version(&t, 1), "5:hugetlb,memory:", "8:devices:", path);
