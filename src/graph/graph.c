@@ -240,7 +240,7 @@ void node_cost(const struct node *n, struct cost *c)
 {
     *c = (struct cost){0};
     for (int i = 0; i < n->n_in; i++)
-        c->bytes += (double)tensor_bytes(n->in[i]) * (n->op->writes >> i & 1 ? 2 : 1);
+        c->bytes += (double)tensor_bytes(n->in[i]) * (op_bit(n->op->writes, i) ? 2 : 1);
     for (int i = 0; i < n->op->n_out; i++) {
         c->bytes += (double)tensor_bytes(n->out[i]);
         c->flops += (double)tensor_count(n->out[i]);

@@ -49,6 +49,13 @@ struct op {
     int narrow_follows;
 };
 
+/* Whether a mask of an op names input or output i; an op may have more of them than a mask has
+ * bits. */
+static inline int op_bit(unsigned mask, int i)
+{
+    return i < 32 && (mask >> i & 1);
+}
+
 struct node {
     int id; /* position in graph->nodes */
     const struct op *op;

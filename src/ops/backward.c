@@ -65,7 +65,7 @@ static void refuse_overwritten(struct graph *g, int n_forward)
 
     for (int i = 0; i < n_forward; i++)
         for (int k = 0; k < g->nodes[i]->n_in; k++)
-            if (g->nodes[i]->op->n_out == 0 && g->nodes[i]->op->writes >> k & 1)
+            if (g->nodes[i]->op->n_out == 0 && op_bit(g->nodes[i]->op->writes, k))
                 written[g->nodes[i]->in[k]->id] = 1;
     for (int i = n_forward; i < g->n_nodes; i++)
         for (int k = 0; k < g->nodes[i]->n_in; k++)

@@ -20,7 +20,7 @@ static const char *input_name(int i, char out[16])
 /* Ops are built in float32 and made narrow afterwards, as the precision pass does it. */
 static int is_narrowed(const struct op_use *u, int i)
 {
-    return u->in[i].dtype == DT_BF16 && u->op->narrow_in >> i & 1;
+    return u->in[i].dtype == DT_BF16 && op_bit(u->op->narrow_in, i);
 }
 
 static void narrow(struct node *n, const struct op_use *u)
@@ -33,7 +33,7 @@ static void narrow(struct node *n, const struct op_use *u)
             any = 1;
         }
     for (int i = 0; any && i < n->op->n_out; i++)
-        if (n->op->narrow_out >> i & 1)
+        if (op_bit(n->op->narrow_out, i))
             n->out[i]->dtype = DT_BF16;
 }
 
@@ -47,7 +47,7 @@ static void build(struct graph *g, const struct op_use *u)
     for (int i = 0; i < u->n_in; i++) {
         const struct op_input *const x = &u->in[i];
         input_name(i, name);
-        in[i] = u->op->writes >> i & 1
+        in[i] = op_bit(u->op->writes, i)
                     ? graph_weight(g, name, T_STATE, x->shape, (struct init){0},
                                    (struct weight_attr){0})
                     : graph_input(g, name, is_narrowed(u, i) ? DT_F32 : x->dtype, x->shape);
@@ -106,8 +106,9 @@ static int write_inputs(struct plan *p, const struct op_use *u)
 
         fill(u, &u->in[i], bytes, host);
         input_name(i, name);
-        rc = u->op->writes >> i & 1 ? bank_write(p->bank, 0, store_find(p->bank->store, name), host)
-                                    : plan_write(p, name, host, bytes);
+        rc = op_bit(u->op->writes, i)
+                 ? bank_write(p->bank, 0, store_find(p->bank->store, name), host)
+                 : plan_write(p, name, host, bytes);
         free(host);
     }
     return rc;

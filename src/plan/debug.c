@@ -104,7 +104,7 @@ static int print_results(const struct plan *p, const struct step *s)
     for (int k = 0; k < n->op->n_out; k++)
         TRY(print_values(p, "output", k, n->out[k], s->out[k]));
     for (int k = 0; k < n->n_in; k++)
-        if (n->op->writes >> k & 1)
+        if (op_bit(n->op->writes, k))
             TRY(print_values(p, "updated input", k, n->in[k], s->in[k]));
     return 0;
 }

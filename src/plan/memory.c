@@ -50,7 +50,7 @@ static const struct tensor *dying_input(const struct memory *m, const struct nod
         const struct tensor *const t = n->in[k];
         int reads = 0;
 
-        if (!(n->op->in_place >> k & 1) || t->kind != T_VALUE || m->last[t->id] != n->id)
+        if (!op_bit(n->op->in_place, k) || t->kind != T_VALUE || m->last[t->id] != n->id)
             continue;
         for (int j = 0; j < n->n_in; j++)
             reads += n->in[j] == t;

@@ -19,7 +19,7 @@ struct casts {
 
 static int may_be_narrow(const struct node *n, int k)
 {
-    return (int)(n->op->narrow_in >> k & 1);
+    return op_bit(n->op->narrow_in, k);
 }
 
 /* Whether this node is to work on narrow tensors. */
@@ -59,7 +59,7 @@ static void settle_inputs(struct casts *c, struct node *n, int narrow)
 static void forget_written(struct casts *c, const struct node *n)
 {
     for (int k = 0; k < n->n_in; k++)
-        if (n->op->writes >> k & 1) {
+        if (op_bit(n->op->writes, k)) {
             ASSERT(n->in[k]->id < c->n); /* weights are never given as a copy to be written */
             c->other[n->in[k]->id] = NULL;
         }
@@ -72,7 +72,7 @@ static void settle(struct casts *c, struct node *n)
     settle_inputs(c, n, narrow);
     graph_append(c->graph, n);
     for (int k = 0; narrow && k < n->op->n_out; k++)
-        if (n->op->narrow_out >> k & 1)
+        if (op_bit(n->op->narrow_out, k))
             n->out[k]->dtype = c->narrow;
     forget_written(c, n);
 }

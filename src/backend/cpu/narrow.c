@@ -28,7 +28,7 @@ int cpu_has_bf16(void)
                      isa_name((dnnl_cpu_isa_t)isa));
 }
 
-static int agrees(const struct tensor *t, unsigned narrow)
+static int agrees(const struct tensor *t, int narrow)
 {
     return (t->dtype != DT_F32 && t->dtype != DT_BF16) || (t->dtype == DT_BF16) == narrow;
 }
@@ -36,10 +36,10 @@ static int agrees(const struct tensor *t, unsigned narrow)
 static int fits(const struct node *n, unsigned narrow_in, unsigned narrow_out)
 {
     for (int k = 0; k < n->n_in; k++)
-        if (!agrees(n->in[k], narrow_in >> k & 1))
+        if (!agrees(n->in[k], op_bit(narrow_in, k)))
             return 0;
     for (int k = 0; k < n->op->n_out; k++)
-        if (!agrees(n->out[k], narrow_out >> k & 1))
+        if (!agrees(n->out[k], op_bit(narrow_out, k)))
             return 0;
     return 1;
 }

@@ -71,12 +71,13 @@ static int fused_accepts(const struct node *n)
 static double counted(const struct step *s, const float *dy, const float *x, int64_t i)
 {
     const int reduces = s->node->op == &op_bn_grad_reduce;
-    const float *const mean = s->in[2], *const invstd = s->in[3], *const gamma = s->in[4];
-    const float *const beta = s->node->attr.norm.relu ? s->in[reduces ? 5 : 7] : NULL;
+    const float *const mean = s->in[2], *const invstd = s->in[3], *gamma, *beta;
     const int64_t c = i % last_dim(s->node->in[0]);
 
-    if (!beta)
+    if (!s->node->attr.norm.relu)
         return dy[i];
+    gamma = s->in[4];
+    beta = s->in[reduces ? 5 : 7];
     return (float)((double)gamma[c] * ((double)x[i] - mean[c]) * invstd[c] + beta[c]) > 0 ? dy[i]
                                                                                           : 0;
 }
