@@ -3,29 +3,8 @@
 #ifndef STAVE_TESTS_HARD_DATA_H
 #define STAVE_TESTS_HARD_DATA_H
 
-#include "base/random.h"
+#include "hard_outcome.h"
 #include "test_data_pipeline.h"
-
-/* A line of the table. It starts with "# ", a remark to whoever reads test results. */
-__attribute__((format(printf, 3, 4))) UNUSED_FUNCTION void outcome(const char *id, int variants,
-                                                                   const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    printf("# %-3s %5d variants  ", id, variants);
-    vprintf(fmt, ap);
-    printf("\n");
-    fflush(stdout);
-    va_end(ap);
-}
-
-/* 0..n-1 from a seed that the caller keeps. */
-UNUSED_FUNCTION int draw(uint64_t *state, int n)
-{
-    *state = random_mix(*state + 1);
-    return (int)(*state % (uint64_t)n);
-}
 
 /* Gradients only: every way to compress it keeps it within a few levels. */
 UNUSED_FUNCTION uint8_t *smooth_picture(int width, int height, int seed)

@@ -216,3 +216,31 @@ void assert_says(const char *text, const char *part)
     if (!strstr(text, part))
         fail_msg("expected \"%s\" in: %s", part, text);
 }
+
+double result_of(const char *dir, const char *name, const char *key)
+{
+    char *const folder = file_join(dir, name);
+    cJSON *const doc = read_json(folder, "result.json");
+    const double v = number_of(doc, key);
+
+    cJSON_Delete(doc);
+    free(folder);
+    return v;
+}
+
+void assert_same_file(const char *dir, const char *a, const char *b)
+{
+    char *const pa = file_join(dir, a), *const pb = file_join(dir, b);
+    char *ta, *tb;
+    size_t na, nb;
+
+    assert_int_equal(file_read(pa, (size_t)1 << 30, &ta, &na), 0);
+    assert_int_equal(file_read(pb, (size_t)1 << 30, &tb, &nb), 0);
+    assert_int_equal(na, nb);
+    if (memcmp(ta, tb, na) != 0)
+        fail_msg("%s and %s differ", a, b);
+    free(pa);
+    free(pb);
+    free(ta);
+    free(tb);
+}

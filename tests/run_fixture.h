@@ -42,6 +42,10 @@ cJSON *read_lines(const char *dir, const char *name);
 int count_key(const cJSON *lines, const char *key, const cJSON **last);
 double number_of(const cJSON *object, const char *name); /* NAN when absent */
 const char *string_of(const cJSON *object, const char *name);
+/* A number of RUN's result.json; NAN when absent. */
+double result_of(const char *dir, const char *run, const char *key);
+/* Two files of dir hold the same bytes. */
+void assert_same_file(const char *dir, const char *a, const char *b);
 void assert_says(const char *text, const char *part);
 
 #endif

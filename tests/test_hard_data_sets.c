@@ -54,17 +54,6 @@ static double picture_count(const char *dir, const char *run, const char *trait)
     return n;
 }
 
-static double result_of(const char *dir, const char *run, const char *key)
-{
-    char *const folder = file_join(dir, run);
-    cJSON *const doc = read_json(folder, "result.json");
-    const double n = number_of(doc, key);
-
-    cJSON_Delete(doc);
-    free(folder);
-    return n;
-}
-
 static const char *const odd_names[] = {"-rf",
                                         "a b",
                                         "b\nnew line",

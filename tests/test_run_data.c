@@ -32,17 +32,6 @@ static char *untimed_log(const char *dir, const char *name)
     return text;
 }
 
-static double result_of(const char *dir, const char *name, const char *key)
-{
-    char *const folder = file_join(dir, name);
-    cJSON *const doc = read_json(folder, "result.json");
-    const double v = number_of(doc, key);
-
-    cJSON_Delete(doc);
-    free(folder);
-    return v;
-}
-
 /* Steps are told about twice a second, so which ones is a matter of time; what is told is not. */
 static void assert_same_steps(const char *dir, const char *a, const char *b)
 {

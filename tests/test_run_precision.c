@@ -16,24 +16,6 @@
 #define CPU_RUN "run resnet50 -p sample --device cpu --threads 1 --seed 5 -b 6 "
 #define REF_RUN "run resnet50 -p sample --device ref --synthetic --seed 5 -b 2 "
 
-static void assert_same_checkpoint(const char *dir, const char *a, const char *b)
-{
-    char *const pa = xasprintf("%s/%s/" CHECKPOINT_NAME, dir, a);
-    char *const pb = xasprintf("%s/%s/" CHECKPOINT_NAME, dir, b);
-    char *ta, *tb;
-    size_t na, nb;
-
-    assert_int_equal(file_read(pa, (size_t)1 << 30, &ta, &na), 0);
-    assert_int_equal(file_read(pb, (size_t)1 << 30, &tb, &nb), 0);
-    assert_int_equal(na, nb);
-    if (memcmp(ta, tb, na) != 0)
-        fail_msg("%s and %s differ", pa, pb);
-    free(pa);
-    free(pb);
-    free(ta);
-    free(tb);
-}
-
 /* Begins far too high: steps are skipped and the scale falls, over a resume as without one. */
 static void a_dynamic_scale_falls_and_is_resumed(void **state)
 {
@@ -48,7 +30,7 @@ static void a_dynamic_scale_falls_and_is_resumed(void **state)
     free(program_run(dir, 0, "%s -d %s --steps 7 --out %s/straight", words, dir, dir));
     free(program_run(dir, 0, "%s -d %s --steps 2 --out %s/parts", words, dir, dir));
     free(program_run(dir, 0, "%s -d %s --resume --steps 7 --out %s/parts", words, dir, dir));
-    assert_same_checkpoint(dir, "straight", "parts");
+    assert_same_file(dir, "straight/" CHECKPOINT_NAME, "parts/" CHECKPOINT_NAME);
     result = read_json(dir, "straight/result.json");
     events = read_lines(dir, "straight/events.jsonl");
     assert_true(number_of(result, "skipped_steps") >= 1);

@@ -18,23 +18,6 @@
 #define NULL_RUN "run resnet50 -p sample --device null --threads 1 --synthetic --seed 5 "
 #define CPU_RUN "run resnet50 -p sample --device cpu --threads 1 --seed 5 "
 
-static void assert_same_file(const char *dir, const char *a, const char *b)
-{
-    char *const pa = file_join(dir, a), *const pb = file_join(dir, b);
-    char *ta, *tb;
-    size_t na, nb;
-
-    assert_int_equal(file_read(pa, (size_t)1 << 30, &ta, &na), 0);
-    assert_int_equal(file_read(pb, (size_t)1 << 30, &tb, &nb), 0);
-    assert_int_equal(na, nb);
-    if (memcmp(ta, tb, na) != 0)
-        fail_msg("%s and %s differ", a, b);
-    free(pa);
-    free(pb);
-    free(ta);
-    free(tb);
-}
-
 /* Flips a byte in the middle of a file. */
 static void damage(const char *dir, const char *name)
 {
