@@ -113,10 +113,7 @@ static void look(struct decoder *d, const uint8_t *bytes, size_t n)
 int decoder_begin(struct decoder *d, const uint8_t *bytes, size_t n, struct rect *whole)
 {
     size_t i = 0;
-    int rc;
 
-    if (d->begun) /* the one before was only looked at */
-        codecs[d->current]->cancel(d->state[d->current]);
     d->begun = 0;
     d->traits = 0;
     while (i < COUNT_OF(codecs) && !starts_with(bytes, n, codecs[i]->magic, codecs[i]->n_magic))
@@ -125,11 +122,7 @@ int decoder_begin(struct decoder *d, const uint8_t *bytes, size_t n, struct rect
         return refuse(bytes, n);
     d->current = i;
     TRY(codecs[i]->begin(d->state[i], bytes, n, &d->stored));
-    rc = check_size(d, codecs[i]->name);
-    if (rc < 0) {
-        codecs[i]->cancel(d->state[i]);
-        return rc;
-    }
+    TRY(check_size(d, codecs[i]->name));
     look(d, bytes, n);
     d->begun = 1;
     *whole = d->whole;

@@ -58,10 +58,10 @@ struct codec {
     size_t n_magic;
     void *(*new)(void);
     void (*free)(void *state);
+    /* Drops whatever an earlier begin left, which may have had no crop. */
     int (*begin)(void *state, const uint8_t *bytes, size_t n, struct rect *whole);
     unsigned (*traits)(const void *state); /* after begin */
     int (*crop)(void *state, struct rect r, struct image *out);
-    void (*cancel)(void *state); /* drops what begin took, when there will be no crop */
 };
 
 #endif

@@ -112,13 +112,6 @@ static void jpeg_free(void *state)
     free(j);
 }
 
-static void jpeg_cancel(void *state)
-{
-    struct jpeg *const j = state;
-
-    jpeg_abort_decompress(&j->lib);
-}
-
 /* The crop may end above the damage, so the end mark is looked for whatever is decoded. Bytes after
  * it are harmless; an end mark in front of the picture data is a thumbnail's. */
 static int has_end(const struct jpeg *j)
@@ -243,5 +236,4 @@ const struct codec codec_jpeg = {
     .begin = jpeg_begin,
     .traits = jpeg_traits,
     .crop = jpeg_crop,
-    .cancel = jpeg_cancel,
 };

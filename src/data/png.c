@@ -65,10 +65,8 @@ static void *new_png(void)
     return xcalloc(1, sizeof(struct png));
 }
 
-static void cancel_png(void *state)
+static void cancel_png(struct png *p)
 {
-    struct png *const p = state;
-
     if (p->lib)
         png_destroy_read_struct(&p->lib, &p->info, NULL);
 }
@@ -240,5 +238,4 @@ const struct codec codec_png = {
     .begin = begin_png,
     .traits = traits_png,
     .crop = crop_png,
-    .cancel = cancel_png,
 };

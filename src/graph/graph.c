@@ -92,6 +92,14 @@ struct tensor *graph_input(struct graph *g, const char *name, enum dtype dtype, 
     return t;
 }
 
+struct tensor *graph_input_find(const struct graph *g, const char *name)
+{
+    for (int i = 0; i < g->n_tensors; i++)
+        if (g->tensors[i]->kind == T_INPUT && strcmp(g->tensors[i]->name, name) == 0)
+            return g->tensors[i];
+    return NULL;
+}
+
 void graph_output(struct graph *g, const char *name, struct tensor *t)
 {
     if (!t)

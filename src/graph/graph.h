@@ -71,6 +71,8 @@ void scope_end(struct graph *g);
 
 /* What the host writes before a run, under this name. */
 struct tensor *graph_input(struct graph *g, const char *name, enum dtype dtype, struct shape shape);
+/* NULL when there is no such input. */
+struct tensor *graph_input_find(const struct graph *g, const char *name);
 /* Keeps a value alive to the end of the run, readable under this name. */
 void graph_output(struct graph *g, const char *name, struct tensor *t);
 /* NULL when there is no such output. */

@@ -21,7 +21,6 @@ static int overflowed(struct loss_scale *s)
         return err(E_NUMERIC, "the gradients are not finite even at the loss scale 1");
     s->value = s->value / 2 > 1 ? s->value / 2 : 1;
     s->good_steps = 0;
-    s->skipped++;
     return 0;
 }
 

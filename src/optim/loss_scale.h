@@ -14,7 +14,6 @@ struct loss_scale {
     double value;         /* 0: no scaling */
     int dynamic;          /* follow the gradients; else value stays */
     long long good_steps; /* since it last changed */
-    long long skipped;    /* steps that changed nothing, in all */
 };
 
 /* start 0 with dynamic means LOSS_SCALE_START. */

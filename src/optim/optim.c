@@ -1,7 +1,6 @@
 #include "optim/optim.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
 
@@ -37,11 +36,9 @@ static struct tensor *scalar_input(struct graph *g, const char *name)
 static struct tensor *loss_scale_input(struct graph *g)
 {
     static const char name[] = "loss_scale";
+    struct tensor *const there = graph_input_find(g, name);
 
-    for (int i = 0; i < g->n_tensors; i++)
-        if (g->tensors[i]->kind == T_INPUT && strcmp(g->tensors[i]->name, name) == 0)
-            return g->tensors[i];
-    return scalar_input(g, name);
+    return there ? there : scalar_input(g, name);
 }
 
 /* The gradients of the loss, or of the scaled loss. */

@@ -32,9 +32,8 @@ static void narrow(struct node *n, const struct op_use *u)
             n->in[i]->dtype = DT_BF16;
             any = 1;
         }
-    for (int i = 0; any && i < n->op->n_out; i++)
-        if (op_bit(n->op->narrow_out, i))
-            n->out[i]->dtype = DT_BF16;
+    if (any)
+        node_narrow(n, DT_BF16);
 }
 
 /* An input that the op writes must outlive a run, so it is state; the others are written once. */

@@ -14,12 +14,25 @@ static struct node *sole_apply(const struct tensor *t, const int *uses)
     return m && m->op == &op_bn_apply && uses[t->id] == 1 && !m->attr.bn_apply.relu ? m : NULL;
 }
 
+/* Whether the backend takes `fused`; if not, its reason stays with the node that is not replaced.
+ */
+static int accepts(const struct target *t, struct graph *g, const struct node *fused,
+                   struct node *instead_of)
+{
+    const struct kernel *const kernel = t->backend->kernels[fused->op->id];
+
+    if (kernel && kernel->accepts && kernel->accepts(fused) == 0)
+        return 1;
+    instead_of->declined =
+        kernel && kernel->accepts ? graph_text(g, err_reason()) : "no fused kernel";
+    return 0;
+}
+
 /* Makes `apply` do what `last` ends: it takes last's output and its place in the order. Declined:
  * nothing changes. */
-static int absorb(struct graph *g, const struct backend *b, struct node *apply, struct node *last,
+static int absorb(struct graph *g, const struct target *t, struct node *apply, struct node *last,
                   struct tensor *residual)
 {
-    const struct kernel *const kernel = b->kernels[OP_bn_apply];
     struct node fused = *apply;
     struct tensor *in[6];
 
@@ -29,11 +42,8 @@ static int absorb(struct graph *g, const struct backend *b, struct node *apply, 
     fused.n_in = residual ? 6 : 5;
     fused.attr.bn_apply.residual = residual != NULL;
     fused.attr.bn_apply.relu = 1;
-    if (!kernel || !kernel->accepts || kernel->accepts(&fused) < 0) {
-        apply->declined =
-            kernel && kernel->accepts ? graph_text(g, err_reason()) : "no fused kernel";
+    if (!accepts(t, g, &fused, apply))
         return 0;
-    }
     g->nodes[apply->id] = NULL;
     fused.in = graph_alloc(g, sizeof(in));
     memcpy(fused.in, in, sizeof(in));
@@ -59,14 +69,14 @@ static void fuse_forward(struct graph *g, const struct target *t)
         sum = n->in[0]->maker;
         apply = sole_apply(n->in[0], uses);
         if (apply) {
-            absorb(g, t->backend, apply, n, NULL);
+            absorb(g, t, apply, n, NULL);
             continue;
         }
         if (!sum || sum->op != &op_add || uses[n->in[0]->id] != 1)
             continue;
         for (int k = 0; k < 2; k++) {
             apply = sole_apply(sum->in[k], uses);
-            if (apply && absorb(g, t->backend, apply, n, sum->in[!k])) {
+            if (apply && absorb(g, t, apply, n, sum->in[!k])) {
                 g->nodes[sum->id] = NULL;
                 break;
             }
@@ -84,18 +94,6 @@ static struct node *reader(const struct graph *g, const struct tensor *t, const 
         if (g->nodes[i] && g->nodes[i]->op == op && g->nodes[i]->in[k] == t)
             return g->nodes[i];
     return NULL;
-}
-
-static int accepts(const struct target *t, struct graph *g, const struct node *fused,
-                   struct node *instead_of)
-{
-    const struct kernel *const kernel = t->backend->kernels[fused->op->id];
-
-    if (kernel && kernel->accepts && kernel->accepts(fused) == 0)
-        return 1;
-    instead_of->declined =
-        kernel && kernel->accepts ? graph_text(g, err_reason()) : "no fused kernel";
-    return 0;
 }
 
 /* n with other inputs, for dy as it was before the ReLU's gradient. */

@@ -32,6 +32,9 @@ struct pass {
 };
 extern const struct pass passes[N_PASSES];
 
+/* The results of n that may be narrow become it: what the precision pass does to a node whose
+ * inputs are. */
+void node_narrow(struct node *n, enum dtype type);
 /* How often each tensor is read, by id; an output counts once. Heap; the caller frees it. */
 int *graph_uses(const struct graph *g);
 /* Drops the nodes that a pass replaced by NULL and numbers the rest. */

@@ -161,24 +161,14 @@ static int bind(struct plan *p, int set)
     return 0;
 }
 
-static const struct tensor *find_input(const struct plan *p, const char *name)
-{
-    for (int i = 0; i < p->graph->n_tensors; i++) {
-        const struct tensor *const t = p->graph->tensors[i];
-        if (t->kind == T_INPUT && strcmp(t->name, name) == 0)
-            return t;
-    }
-    return NULL;
-}
-
 int plan_has_input(const struct plan *p, const char *input)
 {
-    return find_input(p, input) != NULL;
+    return graph_input_find(p->graph, input) != NULL;
 }
 
 int plan_write(struct plan *p, const char *input, const void *src, size_t bytes)
 {
-    const struct tensor *const t = find_input(p, input);
+    const struct tensor *const t = graph_input_find(p->graph, input);
 
     if (!t || tensor_bytes(t) != bytes)
         BUG("input %s: %zu bytes written, the graph has %zu", input, bytes,

@@ -65,15 +65,21 @@ static void forget_written(struct casts *c, const struct node *n)
         }
 }
 
+void node_narrow(struct node *n, enum dtype type)
+{
+    for (int k = 0; k < n->op->n_out; k++)
+        if (op_bit(n->op->narrow_out, k))
+            n->out[k]->dtype = type;
+}
+
 static void settle(struct casts *c, struct node *n)
 {
     const int narrow = narrows(c, n);
 
     settle_inputs(c, n, narrow);
     graph_append(c->graph, n);
-    for (int k = 0; narrow && k < n->op->n_out; k++)
-        if (op_bit(n->op->narrow_out, k))
-            n->out[k]->dtype = c->narrow;
+    if (narrow)
+        node_narrow(n, c->narrow);
     forget_written(c, n);
 }
 

@@ -162,7 +162,7 @@ static int follow_scale(struct session *s, struct plan *p, long long number,
 {
     float scale;
 
-    if (!graph_output_find(p->graph, "update_scale"))
+    if (s->loss_scale.value <= 0)
         return 0;
     TRY(plan_read(p, "update_scale", &scale, sizeof(scale)));
     out->skipped = !isfinite(scale);
