@@ -230,6 +230,29 @@ static char *small_bytes(const char *dir, const char *name, size_t *n)
     return bytes;
 }
 
+/* Runs these words, after prepare (or NULL) in the process of the run, and returns the exit code;
+ * *said, heap, is what the run said. */
+UNUSED_FUNCTION int run_words(const char *data, void (*prepare)(void), char **said, const char *fmt,
+                              ...) __attribute__((format(printf, 4, 5)));
+UNUSED_FUNCTION int run_words(const char *data, void (*prepare)(void), char **said, const char *fmt,
+                              ...)
+{
+    char *const path = file_join(data, "said");
+    char words[1024];
+    va_list args;
+    size_t n;
+    int code;
+
+    va_start(args, fmt);
+    vsnprintf(words, sizeof(words), fmt, args);
+    va_end(args);
+    code = small_wait(
+        small_start((struct small_run){.words = words, .said = path, .prepare = prepare}));
+    assert_int_equal(file_read(path, 1 << 20, said, &n), 0);
+    free(path);
+    return code;
+}
+
 /* The newest checkpoints of two run folders are the same bytes. */
 UNUSED_FUNCTION void small_check_same(const char *a, const char *b)
 {

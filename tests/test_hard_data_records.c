@@ -1,52 +1,9 @@
-/* Hard inputs, record files: for each kind a generator of variants, written by a plain writer of
- * this file's own, and a line with the outcome. */
-#include <math.h>
+/* Hard inputs, record files: for each kind a generator of variants, written by the plain
+ * writer of hard_records.h, and a line with the outcome. */
 
-#include "data/labels.h"
 #include "data/recordio.h"
 #include "data/recordio_writer.h"
-#include "hard_data.h"
-
-/* The format as its description reads: cut at every aligned magic word, which is left out. Returns
- * the number of parts. */
-static int put_record(struct bytes *file, const struct bytes *record)
-{
-    const uint32_t magic = RECORDIO_MAGIC;
-    size_t first = 0;
-    int parts = 0;
-
-    for (size_t i = 0; i <= record->n; i += 4) {
-        const int end = i + 4 > record->n;
-        const size_t stop = end ? record->n : i;
-        uint32_t head[2] = {magic, (uint32_t)(stop - first)};
-
-        if (!end && memcmp(record->data + i, &magic, 4) != 0)
-            continue;
-        head[1] |= (end ? parts ? 3u : 0u : parts ? 2u : 1u) << 29;
-        bytes_add(file, head, 8);
-        bytes_add(file, record->data + first, stop - first);
-        bytes_add(file, "\0\0\0", (4 - (stop - first) % 4) % 4);
-        first = i + 4;
-        parts++;
-        if (end)
-            break;
-    }
-    return parts;
-}
-
-/* flag is what the header says; n_labels floats really follow it. */
-static void make_record(struct bytes *r, uint32_t flag, float label, const float *labels,
-                        size_t n_labels, uint64_t id, const struct bytes *payload)
-{
-    const uint64_t ids[2] = {id, 0};
-
-    r->n = 0;
-    bytes_add(r, &flag, 4);
-    bytes_add(r, &label, 4);
-    bytes_add(r, ids, 16);
-    bytes_add(r, labels, n_labels * sizeof(float));
-    bytes_add(r, payload->data, payload->n);
-}
+#include "hard_records.h"
 
 /* A JPEG with a comment of n bytes in front, which begins 6 bytes into the file. */
 static void jpeg_with_comment(int seed, const uint8_t *comment, size_t n, struct bytes *out)
@@ -62,87 +19,91 @@ static void jpeg_with_comment(int seed, const uint8_t *comment, size_t n, struct
     bytes_release(&jpeg);
 }
 
-static struct source *open_rec(const char *dir)
+/* Record i of the set: a comment with the magic word in it, several times, aligned or not, and an
+ * id that may hold it, too. Returns the id. */
+static uint64_t word_inside(int i, uint64_t *seed, struct bytes *payload)
 {
-    char *const path = file_join(dir, "a.rec");
-    struct source *const s = open_source(path);
+    enum { COMMENT = 200 };
+    const uint32_t magic = RECORDIO_MAGIC;
+    uint8_t comment[COMMENT] = {0};
 
-    free(path);
-    return s;
+    for (int k = draw(seed, 5); k > 0; k--) { /* aligned is 2 mod 4: 6 bytes stand before */
+        const int at = i % 4 == 3 ? draw(seed, COMMENT - 8) : 2 + 4 * draw(seed, 48);
+
+        memcpy(comment + at, &magic, 4);
+        if (k == 4)
+            memcpy(comment + at + 4, &magic, 4);
+    }
+    jpeg_with_comment(i, comment, COMMENT, payload);
+    return i % 10 == 0   ? magic
+           : i % 10 == 1 ? (uint64_t)magic << 32
+           : i % 10 == 2 ? (uint64_t)magic << 16
+                         : (uint64_t)i;
+}
+
+static void check_joined(const char *dir, int n)
+{
+    struct source *const s = open_rec(dir);
+    struct pass got = pass_over_source(s, (struct pipeline_config){.n_threads = 2});
+    uint8_t want[SIZE * SIZE * 3];
+    struct bytes jpeg = {0};
+
+    assert_int_equal(s->n_samples, n);
+    assert_int_equal(got.n_bad, 0);
+    for (int i = 0; i < n; i++) {
+        int64_t label;
+
+        simple_jpeg(SIZE, SIZE, i, &jpeg);
+        plain_decode(&jpeg, want);
+        assert_memory_equal(pass_pixels(&got, i), want, sizeof(want));
+        assert_int_equal(source_label(s, (uint64_t)i, &label), 0);
+        assert_int_equal(label, i % 3);
+    }
+    pass_free(&got);
+    source_close(s);
+    bytes_release(&jpeg);
 }
 
 /* One file of records with the magic word at seeded places: aligned, odd, adjacent, at the ends, in
  * the ids. Our reader gives the pictures, and our writer writes the same bytes. */
 static void test_c1_parts(void **state)
 {
-    enum { N = 200, COMMENT = 200 };
-    const uint32_t magic = RECORDIO_MAGIC;
+    enum { N = 200 };
     char *const dir = temp_dir(), *const prefix = file_join(dir, "b");
+    char *const path = xasprintf("%s.rec", prefix);
     struct bytes file = {0}, record = {0}, payload = {0};
     struct recordio_writer *w;
-    struct source *s;
-    struct pass got;
-    uint8_t want[SIZE * SIZE * 3];
-    char *ours;
-    size_t n_ours;
     uint64_t seed = 1;
     int most = 0, whole = 0;
-    char *path;
+    char *ours;
+    size_t n_ours;
 
     (void)state;
     assert_int_equal(recordio_writer_open(prefix, &w), 0);
     for (int i = 0; i < N; i++) {
-        uint8_t comment[COMMENT] = {0};
-        const uint64_t id = i % 10 == 0   ? magic
-                            : i % 10 == 1 ? (uint64_t)magic << 32
-                            : i % 10 == 2 ? (uint64_t)magic << 16
-                                          : (uint64_t)i;
+        const float label = (float)(i % 3);
+        const uint64_t id = word_inside(i, &seed, &payload);
+        const struct recordio_entry entry = {
+            .label = label, .id = id, .payload = payload.data, .n = payload.n};
         int parts;
 
-        for (int k = draw(&seed, 5); k > 0; k--) { /* aligned is 2 mod 4: 6 bytes stand before */
-            const int at = i % 4 == 3 ? draw(&seed, COMMENT - 8) : 2 + 4 * draw(&seed, 48);
-
-            memcpy(comment + at, &magic, 4);
-            if (k == 4)
-                memcpy(comment + at + 4, &magic, 4);
-        }
-        jpeg_with_comment(i, comment, COMMENT, &payload);
-        make_record(&record, 0, (float)(i % 3), NULL, 0, id, &payload);
+        make_record(&record, 0, label, NULL, 0, id, &payload);
         parts = put_record(&file, &record);
         most = parts > most ? parts : most;
         whole += parts == 1;
-        assert_int_equal(recordio_writer_add(w, (struct recordio_entry){.label = (float)(i % 3),
-                                                                        .id = id,
-                                                                        .payload = payload.data,
-                                                                        .n = payload.n}),
-                         0);
+        assert_int_equal(recordio_writer_add(w, entry), 0);
     }
     assert_int_equal(recordio_writer_commit(w, NULL), 0);
-    path = xasprintf("%s.rec", prefix);
     assert_int_equal(file_read(path, 1 << 24, &ours, &n_ours), 0);
     assert_int_equal(n_ours, file.n);
     assert_memory_equal(ours, file.data, file.n);
     write_file(dir, "a.rec", file.data, file.n);
-    s = open_rec(dir);
-    assert_int_equal(s->n_samples, N);
-    got = pass_over_source(s, (struct pipeline_config){.n_threads = 2});
-    assert_int_equal(got.n_bad, 0);
-    for (int i = 0; i < N; i++) {
-        int64_t label;
-
-        simple_jpeg(SIZE, SIZE, i, &payload);
-        plain_decode(&payload, want);
-        assert_memory_equal(pass_pixels(&got, i), want, sizeof(want));
-        assert_int_equal(source_label(s, (uint64_t)i, &label), 0);
-        assert_int_equal(label, i % 3);
-    }
+    check_joined(dir, N);
     assert_true(most >= 5 && whole >= 20);
     outcome("C1", N,
             "records with the magic word inside, in up to %d parts (%d stay whole): joined, pixels "
             "and labels right; our writer makes the same bytes",
             most, whole);
-    pass_free(&got);
-    source_close(s);
     free(path);
     free(ours);
     bytes_release(&file);
@@ -404,56 +365,6 @@ static void test_c2_class_headers(void **state)
     remove_dir(dir);
 }
 
-/* flag labels follow; the first counts. A flag that the payload can not hold is a bad sample. */
-static void test_c5_flag(void **state)
-{
-    enum { N = 60 };
-    static const uint32_t lies[] = {0xFFFFFFFF, 0x80000000, 0x40000000,
-                                    0x3FFFFFFF, 100000,     1 << 20};
-    char *const dir = temp_dir();
-    struct bytes file = {0}, record = {0}, jpeg = {0};
-    struct source *s;
-    struct pass got;
-    uint8_t want[SIZE * SIZE * 3];
-    float labels[2 * N];
-
-    (void)state;
-    simple_jpeg(SIZE, SIZE, 5, &jpeg);
-    plain_decode(&jpeg, want);
-    for (int i = 0; i < N + (int)COUNT_OF(lies); i++) {
-        const size_t n = i < N ? (size_t)i : 0;
-
-        for (size_t k = 0; k < n; k++)
-            labels[k] = k ? (float)k * 0.37f : (float)(i % 5);
-        make_record(&record, i < N ? (uint32_t)i : lies[i - N], i ? 77.5f : 0.0f, labels, n, 0,
-                    &jpeg);
-        put_record(&file, &record);
-    }
-    write_file(dir, "a.rec", file.data, file.n);
-    s = open_rec(dir);
-    got = pass_over_source(s, (struct pipeline_config){.n_classes = 5});
-    for (int i = 0; i < got.n; i++) {
-        int64_t label = -1;
-
-        assert_reason(&got, i, i < N ? "" : "labels in");
-        if (i >= N)
-            continue;
-        assert_int_equal(source_label(s, (uint64_t)i, &label), 0);
-        assert_int_equal(label, i % 5);
-        assert_memory_equal(pass_pixels(&got, i), want, sizeof(want));
-    }
-    outcome("C5", got.n,
-            "%d records with 0 to %d labels: skipped, the first one counts; %d with a flag that "
-            "exceeds the record: bad samples",
-            N, N - 1, (int)COUNT_OF(lies));
-    pass_free(&got);
-    source_close(s);
-    bytes_release(&file);
-    bytes_release(&record);
-    bytes_release(&jpeg);
-    remove_dir(dir);
-}
-
 /* The file is cut at a seeded place while batches are being made, and later grows back: no signal,
  * samples behind the cut are bad and named with their offset, those in front go on. */
 static void test_c6_shrinking_file(void **state)
@@ -508,92 +419,12 @@ static void test_c6_shrinking_file(void **state)
             (unsigned long long)n_named);
 }
 
-/* What the check at start says of labels, for a model of 3 classes. */
-struct label_case {
-    const char *what;
-    float label[10];
-    int offset, strict;
-    const char *refused; /* NULL: taken; else part of the reason */
-};
-
-static const struct label_case label_cases[] = {
-    {"0..2", {0, 1, 2, 0, 1, 2, 0, 1, 2, 0}, 0, 1, NULL},
-    {"1..3", {1, 2, 3, 1, 2, 3, 1, 2, 3, 1}, 0, 0, "label-offset -1 would make fit"},
-    {"1..3 with the offset", {1, 2, 3, 1, 2, 3, 1, 2, 3, 1}, -1, 1, NULL},
-    {"0..2 with an offset", {0, 1, 2, 0, 1, 2, 0, 1, 2, 0}, -1, 0, "label-offset 0 would make fit"},
-    {"-1..1", {-1, 0, 1, -1, 0, 1, 0, 0, 1, 1}, 0, 0, "label-offset 1 would make fit"},
-    {"one of 3", {0, 1, 2, 0, 3, 2, 0, 1, 2, 0}, 0, 0, NULL},
-    {"one of 3, on-bad fail", {0, 1, 2, 0, 3, 2, 0, 1, 2, 0}, 0, 1, "1 of 10 labels checked"},
-    {"one of -1", {0, 1, 2, 0, -1, 2, 0, 1, 2, 0}, 0, 0, NULL},
-    {"one NaN", {0, 1, 2, 0, NAN, 2, 0, 1, 2, 0}, 0, 0, NULL},
-    {"one infinite", {0, 1, 2, 0, INFINITY, 2, 0, 1, 2, 0}, 0, 0, NULL},
-    {"one NaN, on-bad fail", {0, 1, 2, 0, NAN, 2, 0, 1, 2, 0}, 0, 1, "the label is nan"},
-    {"all NaN", {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}, 0, 0, "10 of 10 labels"},
-    {"0..9", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0, 0, "7 of 10 labels checked are not in 0..2"},
-    {"fractions", {0.5f, 1.5f, 0, 1, 2, 0, 1, 2, 0, 1}, 0, 0, "expected a whole number"},
-    {"-1000",
-     {-1000, -1000, -1000, -1000, -1000, -1000, -1000, -1000, -1000, -1000},
-     0,
-     0,
-     "label-offset 1000 would make fit"},
-    {"1e30", {1e30f, 0, 1, 2, 0, 1, 2, 0, 1, 1e30f}, 0, 0, "2 of 10 labels"},
-};
-
-static void test_b6_labels(void **state)
-{
-    struct bytes jpeg = {0};
-    int n_refused = 0;
-
-    (void)state;
-    simple_jpeg(SIZE, SIZE, 5, &jpeg);
-    for (size_t i = 0; i < COUNT_OF(label_cases); i++) {
-        const struct label_case *const c = &label_cases[i];
-        char *const dir = temp_dir();
-        struct bytes file = {0}, record = {0};
-        struct source *s;
-        int rc, n_bad = 0;
-
-        for (int k = 0; k < 10; k++) {
-            make_record(&record, 0, c->label[k], NULL, 0, 0, &jpeg);
-            put_record(&file, &record);
-            n_bad += !(c->label[k] + (float)c->offset >= 0 && c->label[k] + (float)c->offset < 3 &&
-                       c->label[k] == floorf(c->label[k]));
-        }
-        write_file(dir, "a.rec", file.data, file.n);
-        s = open_rec(dir);
-        rc = source_check_labels(s, (struct label_demand){3, c->offset, c->strict});
-        if (rc != (c->refused ? E_DATA : 0))
-            fail_msg("%s: %d, %s", c->what, rc, err_reason());
-        if (c->refused) {
-            assert_reason_has(c->refused);
-            assert_reason_has("byte offset");
-            n_refused++;
-        } else { /* what was let through costs what the check said */
-            struct pass got = pass_over_source(
-                s, (struct pipeline_config){.n_classes = 3, .label_offset = c->offset});
-
-            assert_int_equal(got.n_bad, n_bad);
-            pass_free(&got);
-        }
-        source_close(s);
-        bytes_release(&file);
-        bytes_release(&record);
-        remove_dir(dir);
-    }
-    outcome("B6", (int)COUNT_OF(label_cases),
-            "labels from 1, from -1, too large, negative, NaN, fractions: %d refused at start with "
-            "record, range and the --label-offset that would fit; single bad ones cost one sample",
-            n_refused);
-    bytes_release(&jpeg);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_c1_parts),          cmocka_unit_test(test_c1_broken_parts),
-        cmocka_unit_test(test_c2_indexes),        cmocka_unit_test(test_c2_large_index),
-        cmocka_unit_test(test_c2_class_headers),  cmocka_unit_test(test_c5_flag),
-        cmocka_unit_test(test_c6_shrinking_file), cmocka_unit_test(test_b6_labels),
+        cmocka_unit_test(test_c1_parts),         cmocka_unit_test(test_c1_broken_parts),
+        cmocka_unit_test(test_c2_indexes),       cmocka_unit_test(test_c2_large_index),
+        cmocka_unit_test(test_c2_class_headers), cmocka_unit_test(test_c6_shrinking_file),
     };
 
     return cmocka_run_group_tests_name("hard record files", tests, NULL, NULL);

@@ -167,26 +167,6 @@ static void stopped_at_any_write(void **state)
     free(straight);
 }
 
-/* Runs it and returns its exit code; *said, heap. */
-static int run_words(const char *data, char **said, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static int run_words(const char *data, char **said, const char *fmt, ...)
-{
-    char *const path = file_join(data, "said");
-    char words[1024];
-    va_list args;
-    size_t n;
-    int code;
-
-    va_start(args, fmt);
-    vsnprintf(words, sizeof(words), fmt, args);
-    va_end(args);
-    code = small_wait(small_start((struct small_run){.words = words, .said = path}));
-    assert_int_equal(file_read(path, 1 << 16, said, &n), 0);
-    free(path);
-    return code;
-}
-
 /* Of several runs that start at once in one new folder one makes it. */
 static void one_run_in_a_folder(void **state)
 {
@@ -227,16 +207,17 @@ static void a_folder_at_work_is_refused(void **state)
     assert_int_equal(file_mkdirs(dir), 0);
     fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_EX), 0); /* as the run that is there does */
-    assert_int_equal(run_words(data, &said, SMALL_RECIPE " -d %s --out %s", data, dir), 2);
+    assert_int_equal(run_words(data, NULL, &said, SMALL_RECIPE " -d %s --out %s", data, dir), 2);
     assert_says(said, "another run is at work in");
     free(said);
     assert_int_equal(rmdir(dir), 0); /* nothing was written */
     close(fd);
-    assert_int_equal(run_words(data, &said, SMALL_RECIPE " -d %s --out %s", data, dir), 0);
+    assert_int_equal(run_words(data, NULL, &said, SMALL_RECIPE " -d %s --out %s", data, dir), 0);
     free(said);
     fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_EX), 0);
-    assert_int_equal(run_words(data, &said, SMALL_RECIPE " -d %s --resume --out %s", data, dir), 2);
+    assert_int_equal(
+        run_words(data, NULL, &said, SMALL_RECIPE " -d %s --resume --out %s", data, dir), 2);
     assert_says(said, "another run is at work in");
     free(said);
     close(fd);
@@ -253,15 +234,17 @@ static void without_a_checkpoint_it_starts_again(void **state)
     cJSON *doc, *result;
 
     small_data(data);
-    assert_int_equal(run_words(data, &said, SMALL_RECIPE " -d %s --resume --out %s", data, b), 2);
+    assert_int_equal(run_words(data, NULL, &said, SMALL_RECIPE " -d %s --resume --out %s", data, b),
+                     2);
     assert_says(said, "leave out --resume");
     free(said);
     kill_at((struct kill_moment){.k = 12}, small_process, &run); /* draws a seed */
     doc = read_json(b, "run.json");
-    assert_int_equal(run_words(data, &said, SMALL_RECIPE " -d %s --resume --out %s", data, b), 0);
+    assert_int_equal(run_words(data, NULL, &said, SMALL_RECIPE " -d %s --resume --out %s", data, b),
+                     0);
     assert_says(said, "starts again from its beginning");
     free(said);
-    assert_int_equal(run_words(data, &said, SMALL_RECIPE " -d %s --seed %.0f --out %s", data,
+    assert_int_equal(run_words(data, NULL, &said, SMALL_RECIPE " -d %s --seed %.0f --out %s", data,
                                number_of(doc, "seed"), a),
                      0);
     free(said);
@@ -294,9 +277,10 @@ static void given_weights_are_remembered(void **state)
     char *const straight = xasprintf("%s/straight", data), *said;
 
     small_data(data);
-    assert_int_equal(run_words(data, &said, SMALL_RECIPE " --seed 5 -d %s --out %s", data, a), 0);
+    assert_int_equal(run_words(data, NULL, &said, SMALL_RECIPE " --seed 5 -d %s --out %s", data, a),
+                     0);
     free(said);
-    assert_int_equal(run_words(data, &said, "%s%s", words, straight), 0);
+    assert_int_equal(run_words(data, NULL, &said, "%s%s", words, straight), 0);
     free(said);
     for (long k = 12; k < 212; k += 100) { /* before the first checkpoint, after it */
         char *const line = xasprintf("%s%s%ld", words, b, k), *const dir = strrchr(line, ' ') + 1;
@@ -304,8 +288,8 @@ static void given_weights_are_remembered(void **state)
         assert_int_equal(kill_at((struct kill_moment){.k = k}, small_process, &run).code,
                          1000 + SIGKILL);
         assert_int_equal(checkpoint_exists(dir), k > 100);
-        assert_int_equal(run_words(data, &said, SMALL_RECIPE " -d %s --resume --out %s", data, dir),
-                         0);
+        assert_int_equal(
+            run_words(data, NULL, &said, SMALL_RECIPE " -d %s --resume --out %s", data, dir), 0);
         free(said);
         assert_from_given_weights(dir);
         small_check_same(straight, dir);
@@ -324,10 +308,10 @@ static void other_options_are_named(void **state)
     char *const dir = file_join(data, "r"), *said;
 
     small_data(data);
-    assert_int_equal(run_words(data, &said, SMALL_RECIPE " --steps 5 -d %s --out %s", data, dir),
-                     0);
+    assert_int_equal(
+        run_words(data, NULL, &said, SMALL_RECIPE " --steps 5 -d %s --out %s", data, dir), 0);
     free(said);
-    assert_int_equal(run_words(data, &said,
+    assert_int_equal(run_words(data, NULL, &said,
                                SMALL_RECIPE
                                " --steps 7 -j 3 --checkpoint-every 2 --resume -d %s --out %s",
                                data, dir),
@@ -335,12 +319,12 @@ static void other_options_are_named(void **state)
     assert_null(strstr(said, "goes on with"));
     free(said);
     assert_int_equal(
-        run_words(data, &said,
+        run_words(data, NULL, &said,
                   SMALL_RECIPE " --steps 9 --lr 0.2 --epochs 4 --resume -d %s --out %s", data, dir),
         0);
     assert_says(said, "had epochs 3, lr 0.05, and goes on with epochs 4, lr 0.2");
     free(said);
-    assert_int_equal(run_words(data, &said,
+    assert_int_equal(run_words(data, NULL, &said,
                                SMALL_RECIPE " --steps 10 --lr 0.2 --epochs 4 --resume --device cpu "
                                             "-d %s/. --out %s",
                                data, dir),
@@ -348,10 +332,10 @@ static void other_options_are_named(void **state)
     assert_says(said, "had device \"ref, plain C, one thread\", data-dir ");
     free(said);
     assert_int_equal(
-        run_words(data, &said, SMALL_RECIPE " --resume -b 8 -d %s --out %s", data, dir), 2);
+        run_words(data, NULL, &said, SMALL_RECIPE " --resume -b 8 -d %s --out %s", data, dir), 2);
     assert_says(said, "in batches of 6");
     free(said);
-    assert_int_equal(run_words(data, &said,
+    assert_int_equal(run_words(data, NULL, &said,
                                SMALL_RECIPE " --resume --optimizer adamw -d %s --out %s", data,
                                dir),
                      3);

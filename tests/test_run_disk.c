@@ -10,27 +10,6 @@
 #include "scratch.h"
 #include "small_run.h"
 
-/* Runs it and returns its exit code; *said, heap. */
-static int run_words(const char *data, void (*prepare)(void), char **said, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-static int run_words(const char *data, void (*prepare)(void), char **said, const char *fmt, ...)
-{
-    char *const path = file_join(data, "said");
-    char words[1024];
-    va_list args;
-    size_t n;
-    int code;
-
-    va_start(args, fmt);
-    vsnprintf(words, sizeof(words), fmt, args);
-    va_end(args);
-    code = small_wait(
-        small_start((struct small_run){.words = words, .said = path, .prepare = prepare}));
-    assert_int_equal(file_read(path, 1 << 20, said, &n), 0);
-    free(path);
-    return code;
-}
-
 /* The run that nobody disturbs; returns its folder. */
 static char *run_straight(const char *data)
 {
