@@ -2,6 +2,7 @@
 #ifndef STAVE_TESTS_HARD_RECORDS_H
 #define STAVE_TESTS_HARD_RECORDS_H
 
+#include "data/recordio.h"
 #include "hard_data.h"
 
 /* The format as its description reads: cut at every aligned magic word, which is left out. Returns

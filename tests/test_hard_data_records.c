@@ -1,7 +1,5 @@
 /* Hard inputs, record files: for each kind a generator of variants, written by the plain
  * writer of hard_records.h, and a line with the outcome. */
-
-#include "data/recordio.h"
 #include "data/recordio_writer.h"
 #include "hard_records.h"
 
