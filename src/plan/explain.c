@@ -90,7 +90,7 @@ static void explain_step(const struct plan *p, int i, struct str *out)
 
     node_cost(n, &c);
     add_shapes(n, &shapes);
-    str_printf(out, "%4d %c %-18s %-26s %-58s %-22s %8s %8s", i, phase(n), node_label(n), n->scope,
+    str_printf(out, "%4d %c %-19s %-26s %-58s %-22s %8s %8s", i, phase(n), node_label(n), n->scope,
                shapes.s, s->impl, short_number(c.flops, flops), short_number(c.bytes, bytes));
     if (p->step_ns && p->runs) {
         const double ns = (double)p->step_ns[i] / (double)p->runs;
@@ -109,7 +109,7 @@ void plan_explain(const struct plan *p, struct str *out)
     const struct plan_totals t = plan_totals(p);
     char flops[16], bytes[16];
 
-    str_printf(out, "%4s %c %-18s %-26s %-58s %-22s %8s %8s\n", "step", ' ', "op", "scope",
+    str_printf(out, "%4s %c %-19s %-26s %-58s %-22s %8s %8s\n", "step", ' ', "op", "scope",
                "shapes", "kernel", "FLOPs", "bytes");
     for (int i = 0; i < p->n_steps; i++)
         explain_step(p, i, out);
