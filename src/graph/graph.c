@@ -244,6 +244,17 @@ void node_take(struct node *n, int i, struct tensor *t)
     t->maker_out = i;
 }
 
+int node_is_narrow(const struct node *n)
+{
+    int narrow = 0;
+
+    for (int i = 0; i < n->n_in; i++)
+        narrow |= n->in[i]->dtype == DT_BF16;
+    for (int i = 0; i < n->op->n_out; i++)
+        narrow |= n->out[i]->dtype == DT_BF16;
+    return narrow;
+}
+
 void node_cost(const struct node *n, struct cost *c)
 {
     *c = (struct cost){0};

@@ -68,6 +68,7 @@ struct node {
     const char *declined; /* why a backend refused to fuse this node, for explain; or NULL */
 };
 
+int node_is_narrow(const struct node *n); /* some input or output is bf16 */
 void node_cost(const struct node *n, struct cost *c);
 
 #endif

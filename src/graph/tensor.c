@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bf16.h"
 #include "base/err.h"
 
 static const struct {
@@ -19,6 +20,23 @@ size_t dtype_size(enum dtype t)
 const char *dtype_name(enum dtype t)
 {
     return dtypes[t].name;
+}
+
+double dtype_value(const void *data, enum dtype type, int64_t i)
+{
+    switch (type) {
+    case DT_F32:
+        return (double)((const float *)data)[i];
+    case DT_BF16:
+        return (double)bf16_to_float(((const uint16_t *)data)[i]);
+    case DT_I32:
+        return ((const int32_t *)data)[i];
+    case DT_U8:
+        return ((const uint8_t *)data)[i];
+    case N_DTYPES:
+        break;
+    }
+    BUG("type %d of a tensor", (int)type);
 }
 
 struct shape shape_of(const int64_t *dim, size_t rank)

@@ -45,6 +45,8 @@ struct tensor {
 
 size_t dtype_size(enum dtype t);
 const char *dtype_name(enum dtype t);
+/* Element i of an array in host memory. */
+double dtype_value(const void *data, enum dtype type, int64_t i);
 
 /* SHAPE(2, 3) is a shape of rank 2. */
 #define SHAPE(...)                                                                                 \

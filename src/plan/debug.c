@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/bf16.h"
 #include "base/debug.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -38,30 +37,13 @@ struct statistics {
     int64_t finite, bad;
 };
 
-static double element(const void *data, enum dtype type, int64_t i)
-{
-    switch (type) {
-    case DT_F32:
-        return (double)((const float *)data)[i];
-    case DT_BF16:
-        return (double)bf16_to_float(((const uint16_t *)data)[i]);
-    case DT_I32:
-        return ((const int32_t *)data)[i];
-    case DT_U8:
-        return ((const uint8_t *)data)[i];
-    case N_DTYPES:
-        break;
-    }
-    BUG("type %d of a tensor", (int)type);
-}
-
 static struct statistics statistics_of(const void *data, const struct tensor *t)
 {
     const int64_t n = tensor_count(t);
     struct statistics s = {.min = INFINITY, .max = -INFINITY};
 
     for (int64_t i = 0; i < n; i++) {
-        const double v = element(data, t->dtype, i);
+        const double v = dtype_value(data, t->dtype, i);
 
         if (!isfinite(v)) {
             s.bad++;

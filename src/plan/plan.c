@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bf16.h"
 #include "base/clock.h"
 #include "base/debug.h"
 #include "base/err.h"
@@ -34,23 +33,12 @@ static void workspace_reserve(struct workspace *w, size_t bytes)
     w->bytes = bytes;
 }
 
-static int is_narrow(const struct node *n)
-{
-    int narrow = 0;
-
-    for (int i = 0; i < n->n_in; i++)
-        narrow |= n->in[i]->dtype == DT_BF16;
-    for (int i = 0; i < n->op->n_out; i++)
-        narrow |= n->out[i]->dtype == DT_BF16;
-    return narrow;
-}
-
 /* The kernel gave a reason; that the machine has no bf16 at all is a better one. */
 static int declined(const struct plan *p, const struct node *n, const char *in)
 {
     const struct engine *const e = p->engine;
 
-    if (is_narrow(n))
+    if (node_is_narrow(n))
         e->backend->supports(e->device, DT_BF16);
     return err_prefix(E_UNSUPPORTED, "%s%sbackend %s declines op %s: ", n->scope, in,
                       e->backend->name, n->op->name);
@@ -223,18 +211,6 @@ void plan_profile(struct plan *p)
     p->runs = 0;
 }
 
-static int finite_at(const struct tensor *t, const void *host, int64_t i)
-{
-    switch (t->dtype) {
-    case DT_F32:
-        return isfinite(((const float *)host)[i]);
-    case DT_BF16:
-        return isfinite(bf16_to_float(((const uint16_t *)host)[i]));
-    default:
-        return 1;
-    }
-}
-
 /* Index of the first element that is not finite, or -1. */
 static int64_t first_bad(struct plan *p, const struct tensor *t, const void *at)
 {
@@ -244,7 +220,7 @@ static int64_t first_bad(struct plan *p, const struct tensor *t, const void *at)
 
     if (p->engine->backend->read(p->engine->device, host, at, tensor_bytes(t)) == 0)
         for (int64_t i = 0; i < n && bad < 0; i++)
-            if (!finite_at(t, host, i))
+            if (!isfinite(dtype_value(host, t->dtype, i)))
                 bad = i;
     free(host);
     return bad;

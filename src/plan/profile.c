@@ -15,18 +15,13 @@ static struct profile_row *row_of(struct profile *f, const char *label)
     return &f->rows[f->n_rows++];
 }
 
-static int is_narrow(const struct node *n)
-{
-    return n->n_in > 0 && n->in[0]->dtype == DT_BF16;
-}
-
 static void add_step(struct profile_row *r, const struct plan *p, int i, const struct ceilings *c)
 {
     struct cost cost;
     struct bound b;
 
     node_cost(p->steps[i].node, &cost);
-    b = cost_bound(cost, is_narrow(p->steps[i].node), c);
+    b = cost_bound(cost, node_is_narrow(p->steps[i].node), c);
     r->steps++;
     r->ns += (double)p->step_ns[i] / (double)p->runs;
     r->flops += cost.flops;

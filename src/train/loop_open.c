@@ -39,16 +39,6 @@ static int check_resumed(const struct train_run *run)
                (unsigned long long)run->seed);
 }
 
-static long long count_parameters(const struct store *s)
-{
-    long long n = 0;
-
-    for (int i = 0; i < s->n; i++)
-        if (s->weights[i]->kind == T_PARAM)
-            n += (long long)shape_count(s->weights[i]->shape);
-    return n;
-}
-
 static size_t input_bytes(const struct graph *g)
 {
     size_t n = 0;
@@ -83,7 +73,7 @@ static int try_session(struct train_run *run)
             s.store.block_bytes[weight_block(T_PARAM)] + s.store.block_bytes[weight_block(T_STATE)],
         .batch = input_bytes(&s.train_graph) * (size_t)run->settings->accumulate +
                  input_bytes(&s.eval_graph),
-        .parameters = count_parameters(&s.store),
+        .parameters = store_param_count(&s.store),
     };
     rc = check_parameters(run->task, run->needs.parameters);
     if (rc == 0 && run->resume)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bf16.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -250,7 +251,6 @@ static float from_half(uint16_t h)
 
 static float element(const struct safetensors_tensor *t, const char *raw, size_t i)
 {
-    uint32_t bits32;
     uint16_t bits16;
     double wide;
     float x;
@@ -266,9 +266,7 @@ static float element(const struct safetensors_tensor *t, const char *raw, size_t
     memcpy(&bits16, raw + i * sizeof(bits16), sizeof(bits16));
     if (t->dtype == SAFETENSORS_F16)
         return from_half(bits16);
-    bits32 = (uint32_t)bits16 << 16;
-    memcpy(&x, &bits32, sizeof(x));
-    return x;
+    return bf16_to_float(bits16);
 }
 
 /* Any of the float types to finite float32, in the file's order. */

@@ -23,17 +23,6 @@ static int is_narrow(const struct tensor *t)
     return t->dtype == DT_BF16;
 }
 
-static int any_narrow(const struct node *n)
-{
-    int any = 0;
-
-    for (int k = 0; k < n->n_in; k++)
-        any |= is_narrow(n->in[k]);
-    for (int k = 0; k < n->op->n_out; k++)
-        any |= is_narrow(n->out[k]);
-    return any;
-}
-
 /* t as float32, with room for it in scratch when that takes a copy. */
 static struct tensor *widen(struct widened *w, int i, const struct tensor *t, size_t *scratch)
 {
@@ -52,7 +41,7 @@ int ref_prepare(struct device *d, struct step *s, int (*prepare)(struct device *
     struct widened *w;
     size_t scratch = 0;
 
-    if (!any_narrow(n))
+    if (!node_is_narrow(n))
         return prepare ? prepare(d, s) : 0;
     ASSERT(n->n_in + n->op->n_out <= MAX_TENSORS);
     w = s->state = xcalloc(1, sizeof(*w));
