@@ -286,15 +286,14 @@ const struct command command_bench_op = {
     .min_args = 0,
     .max_args = 1,
     .summary = "Time single ops, each alone: of a workload's training plan, or any op",
-    .about = "With WORKLOAD, every step of its plan; with --op, one op on the shapes given, which "
-             "is also "
-             "what the environment variable DEBUG=2 prints for every step of a run; with --all, "
-             "every op. "
-             "Steps that do the same work on the same shapes are timed once; the column \"in "
-             "plan\" says how many there are. "
-             "Rates are floating-point operations and the fewest bytes over the median; \"of it\" "
-             "is the "
-             "share of what the limiting ceiling, measured at the start, would allow.",
+    .about =
+        "With WORKLOAD, every step of its plan; with --op, one op on the shapes given, which "
+        "is also "
+        "what the environment variable DEBUG=2 prints for every step of a run; with --all, "
+        "every op. Steps that do the same work on the same shapes are timed once; the column \"in "
+        "plan\" says how many there are. "
+        "Rates are floating-point operations and the fewest bytes over the median; \"of it\" "
+        "is the share of what the limiting ceiling, measured at the start, would allow.",
     .tables = tables,
     .run = run,
 };

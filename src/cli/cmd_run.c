@@ -436,8 +436,8 @@ const struct command command_run = {
     .summary = "Train a workload to its target and say how long that took",
     .about =
         "Writes a run folder: run.json (versions, machine, settings, seed), mlperf.log, "
-        "events.jsonl, stages.csv, "
-        "result.json and checkpoints (--only evaluate: no checkpoints). result.json and stages.csv "
+        "events.jsonl, stages.csv, result.json and checkpoints (--only evaluate: no checkpoints). "
+        "result.json and stages.csv "
         "are also written after each evaluation and checkpoint. --resume goes on from the newest "
         "checkpoint whose every byte is right; a run that was killed before its first one starts "
         "again with the same seed. A resumed run starts a new mlperf.log and keeps the earlier "

@@ -123,7 +123,7 @@ static void settle_precision(struct train_settings *t, const struct engine *e)
     if (e->backend->supports(e->device, train_precision(t)) == 0)
         return;
     warning("%s; training in f32 instead of %s", err_reason(), precision_names[t->precision]);
-    t->precision = 0;
+    t->precision = PRECISION_F32;
 }
 
 int setup_engine(struct setup *s, struct engine *out)

@@ -11,8 +11,8 @@ static const char *const schedule_names[] = {[SCHEDULE_CONSTANT] = "constant",
                                              [SCHEDULE_POLYNOMIAL] = "polynomial",
                                              NULL};
 static const char *const lars_rates[] = {"inside", "outside", NULL};
-const char *const precision_names[] = {"f32", "bf16", NULL};
-static const enum dtype precisions[] = {DT_F32, DT_BF16};
+const char *const precision_names[] = {[PRECISION_F32] = "f32", [PRECISION_BF16] = "bf16", NULL};
+static const enum dtype precisions[] = {[PRECISION_F32] = DT_F32, [PRECISION_BF16] = DT_BF16};
 
 #define ROW(...) OPT_ROW(train_settings, __VA_ARGS__)
 

@@ -15,7 +15,7 @@ struct train_settings {
     long long eval_every, eval_offset, checkpoint_every, checkpoint_steps;
     long long seed;
 
-    int precision; /* enum dtype of activations: index of precision_names */
+    int precision; /* enum precision */
     double loss_scale;
     int dynamic_loss_scale;
     int optimizer, nesterov, lars_rate;
@@ -28,7 +28,8 @@ struct train_settings {
 
 extern const struct opt_table train_options;
 
-/* Values of --precision and what they mean. */
+/* Values of --precision, their names, and the type of activations that each means. */
+enum precision { PRECISION_F32, PRECISION_BF16 };
 extern const char *const precision_names[]; /* ends with NULL */
 enum dtype train_precision(const struct train_settings *s);
 /* The optimiser of these settings. */
