@@ -60,7 +60,8 @@ FLAGS += $(CFLAGS_EXTRA)
 
 SRC := $(wildcard src/*/*.c src/backend/*/*.c)
 SRC := $(filter-out src/cli/main.c $(if $(DNNL),,src/backend/cpu/%),$(SRC))
-OBJ := $(SRC:%.c=$(BUILD)/%.o)
+OBJ := $(SRC:%.c=$(BUILD)/%.o) $(BUILD)/embedded.o
+EMBEDDED := $(sort $(wildcard src/rules/data/*))
 TESTS := $(filter-out $(if $(DNNL),,tests/test_cpu_%.c),$(wildcard tests/test_*.c))
 TESTS := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZERS := $(filter-out tests/fuzz/fuzz_image.c,$(wildcard tests/fuzz/fuzz_*.c))
@@ -80,6 +81,13 @@ $(BUILD)/libstave.a: $(OBJ) $(BUILD)/sources
 
 $(BUILD)/src/backend/cpu/%.o: private FLAGS += -O3 -fopenmp
 $(BUILD)/tests/%.o: private CPPFLAGS += -Itests -DSTAVE_BUILD='"$(BUILD)"'
+# The text files that the program carries with it, see base/embedded.h.
+$(BUILD)/embedded.c: $(EMBEDDED) $(BUILD)/sources tools/embed
+	$(call say,EMBED)
+	@tools/embed $(EMBEDDED) >$@.tmp && mv $@.tmp $@
+$(BUILD)/embedded.o: $(BUILD)/embedded.c $(BUILD)/flags
+	@$(CC) $(CPPFLAGS) $(FLAGS) -c -o $@ $<
+
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC)
 	@mkdir -p $(@D)
@@ -110,7 +118,7 @@ $(BUILD)/flags: FORCE
 	@if cmp -s $@ $@.new; then rm $@.new; else mv $@.new $@; printf '%s\n' $(FOUND); fi
 $(BUILD)/sources: FORCE
 	@mkdir -p $(BUILD)
-	@printf '%s\n' $(SRC) >$@.new
+	@printf '%s\n' $(SRC) $(EMBEDDED) >$@.new
 	@if cmp -s $@ $@.new; then rm $@.new; else mv $@.new $@; fi
 
 FOUND = 'stave $(VERSION) with $(CC) $(shell $(CC) -dumpfullversion 2>/dev/null || $(CC) -dumpversion), into $(BUILD)/' \
