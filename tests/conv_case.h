@@ -45,6 +45,7 @@ static const struct cpu_conv_shape conv_shapes[] = {
      .stride_w = 2,
      .pad_h = 2,
      .pad_w = 0},
+    {.n = 2, .h = 5, .w = 7, .c = 8, .out = 16, .kh = 3, .kw = 2, .pad_h = 2, .pad_w = 0},
     {.n = 1, .h = 4, .w = 4, .c = 32, .out = 64, .kh = 3, .kw = 3, .pad_h = 1, .pad_w = 1},
     /* patches of more than one block, in either type */
     {.n = 4, .h = 32, .w = 32, .c = 128, .out = 3, .kh = 3, .kw = 3, .pad_h = 1, .pad_w = 1},

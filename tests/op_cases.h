@@ -157,6 +157,8 @@ static const struct op_case op_cases[] = {
     {&op_reciprocal, "finite", .in = {SCALAR(4), SCALAR(1)}, .out = {{0}}},
     {&op_relu, "spread", .in = {SPREAD(3, 7)}, .out = {DIM(3, 7)}, .diff = 1, .step = KINK},
     {&op_relu_grad, "plain", .in = {NORMAL(3, 7), NORMAL(3, 7)}, .out = {DIM(3, 7)}},
+    {&op_relu_grad, "of a sum", .in = {NORMAL(3, 7), NORMAL(3, 7), NORMAL(3, 7)},
+     .out = {DIM(3, 7)}},
     {&op_rsqrt, "plain", .in = {POSITIVE(5)}, .out = {DIM(5)}, .attr.reals = {.a = 1e-3}},
     {&op_scale, "plain", .in = {NORMAL(3, 5)}, .out = {DIM(3, 5)}, .attr.reals = {.a = -2.5},
      .diff = 1},

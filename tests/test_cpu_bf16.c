@@ -97,18 +97,32 @@ static void check_map(void (*kernel)(int, const struct cpu_map *), size_t n)
     const uint16_t *const a = random_with_specials(n), *const b = random_with_specials(n);
     float *const want = room(n);
 
-    kernel(1, &(struct cpu_map){n, widened(a, n), widened(b, n), want, DT_F32});
+    kernel(1, &(struct cpu_map){n, widened(a, n), widened(b, n), want, DT_F32, NULL});
     for (int t = 1; t <= MAX_THREADS; t++) {
         uint16_t *const apart = narrow_room(n), *const x = narrow_copy(a, n),
                         *const y = narrow_copy(b, n);
 
-        kernel(t, &(struct cpu_map){n, a, b, apart, DT_BF16});
+        kernel(t, &(struct cpu_map){n, a, b, apart, DT_BF16, NULL});
         assert_rounded(apart, want, n);
-        kernel(t, &(struct cpu_map){n, x, b, x, DT_BF16});
+        kernel(t, &(struct cpu_map){n, x, b, x, DT_BF16, NULL});
         assert_rounded(x, want, n);
-        kernel(t, &(struct cpu_map){n, a, y, y, DT_BF16});
+        kernel(t, &(struct cpu_map){n, a, y, y, DT_BF16, NULL});
         assert_rounded(y, want, n);
     }
+}
+
+/* The sum is kept in float32 until it is stored. */
+static void check_sum(size_t n)
+{
+    const uint16_t *const a = random_with_specials(n), *const b = random_with_specials(n),
+                          *const c = random_with_specials(n);
+    float *const want = room(n);
+    uint16_t *const got = narrow_room(n);
+
+    cpu_relu_grad_of_sum(
+        1, &(struct cpu_map){n, widened(a, n), widened(b, n), want, DT_F32, widened(c, n)});
+    cpu_relu_grad_of_sum(2, &(struct cpu_map){n, a, b, got, DT_BF16, c});
+    assert_rounded(got, want, n);
 }
 
 static void test_map(void **state)
@@ -122,6 +136,8 @@ static void test_map(void **state)
         release_buffers(state);
         check_map(cpu_add, counts[i]);
         release_buffers(state);
+        check_sum(counts[i]);
+        release_buffers(state);
     }
 }
 
@@ -132,7 +148,7 @@ static void test_tie(void **state)
     uint16_t y[2];
 
     (void)state;
-    cpu_add(1, &(struct cpu_map){2, a, b, y, DT_BF16});
+    cpu_add(1, &(struct cpu_map){2, a, b, y, DT_BF16, NULL});
     assert_int_equal(y[0], 0x3f80);
     assert_int_equal(y[1], 0x3f82);
 }
@@ -162,14 +178,15 @@ static void check_bn_apply(size_t m, size_t c, int residual, int relu)
     const float *const gamma = random_floats(c), *const beta = random_floats(c);
     float *const want = room(m * c);
 
-    cpu_bn_apply(1,
-                 &(struct cpu_bn_apply){m, c, widened(x, m * c), mean, invstd, gamma, beta,
-                                        residual ? widened(r, m * c) : NULL, relu, want, DT_F32});
+    cpu_bn_apply(1, &(struct cpu_bn_apply){m, c, widened(x, m * c), mean, invstd, gamma, beta,
+                                           residual ? widened(r, m * c) : NULL, relu, want, room(c),
+                                           DT_F32});
     for (int t = 1; t <= MAX_THREADS; t++) {
         uint16_t *const y = residual && t == 2 ? narrow_copy(r, m * c) : narrow_room(m * c);
 
         cpu_bn_apply(t, &(struct cpu_bn_apply){m, c, x, mean, invstd, gamma, beta,
-                                               residual ? t == 2 ? y : r : NULL, relu, y, DT_BF16});
+                                               residual ? t == 2 ? y : r : NULL, relu, y, room(c),
+                                               DT_BF16});
         assert_rounded(y, want, m * c);
     }
 }
@@ -202,15 +219,15 @@ static void check_bn_grad_apply(size_t m, size_t c, int frozen)
                        *const dbeta = random_floats(c);
     float *const want = room(m * c);
 
-    cpu_bn_grad_apply(1, &(struct cpu_bn_grad_apply){m, c, frozen, widened(x, m * c),
-                                                     widened(dy, m * c), mean, invstd, gamma,
-                                                     dgamma, dbeta, want, DT_F32, NULL});
+    cpu_bn_grad_apply(1, &(struct cpu_bn_grad_apply){
+                             m, c, frozen, widened(x, m * c), widened(dy, m * c), mean, invstd,
+                             gamma, dgamma, dbeta, want, room(3 * c), DT_F32, NULL});
     for (int t = 1; t <= MAX_THREADS; t++) {
         uint16_t *const dx = t == 2 ? narrow_copy(dy, m * c) : narrow_room(m * c);
 
         cpu_bn_grad_apply(t, &(struct cpu_bn_grad_apply){m, c, frozen, x, t == 2 ? dx : dy, mean,
-                                                         invstd, gamma, dgamma, dbeta, dx, DT_BF16,
-                                                         NULL});
+                                                         invstd, gamma, dgamma, dbeta, dx,
+                                                         room(3 * c), DT_BF16, NULL});
         assert_rounded(dx, want, m * c);
     }
 }

@@ -48,7 +48,7 @@ static void check_direction(const struct conv_case *k, struct cpu_conv *c)
     cpu_conv_release(c);
 }
 
-/* The three ways: the library's, the matrix product, and whichever is chosen. */
+/* All ways: the library's, its forward one turned round, the matrix product, and what is chosen. */
 static void check_conv(const struct cpu_dnnl *lib, const struct conv_case *k,
                        enum cpu_conv_direction d)
 {
@@ -56,6 +56,10 @@ static void check_conv(const struct cpu_dnnl *lib, const struct conv_case *k,
 
     assert_int_equal(cpu_conv_prepare_direct(&c, lib, &k->s, d), 0);
     check_direction(k, &c);
+    if (cpu_conv_turns(&k->s, d)) {
+        assert_int_equal(cpu_conv_prepare_turned(&c, lib, &k->s), 0);
+        check_direction(k, &c);
+    }
     assert_int_equal(cpu_conv_prepare(&c, lib, &k->s, d), 0);
     check_direction(k, &c);
     c = (struct cpu_conv){.lib = lib, .direction = d, .impl = "gemm"};

@@ -70,7 +70,7 @@ static void check_bn_apply(size_t m, size_t c, int residual, int relu)
         got[t] = t == 2 && residual ? copy_of(r, m * c) : room(m * c); /* in place of r */
         cpu_bn_apply(t, &(struct cpu_bn_apply){m, c, x, mean, invstd, gamma, beta,
                                                residual ? t == 2 ? got[t] : r : NULL, relu, got[t],
-                                               DT_F32});
+                                               room(c), DT_F32});
     }
     assert_near(got[1], want, m * c, 1e-5);
     assert_same_bits(got, m * c);
@@ -104,7 +104,7 @@ static void check_bn_grad(size_t m, size_t c, int frozen)
         got_x[t] = copy_of(dy, m * c); /* in place of dy */
         cpu_bn_grad_apply(t, &(struct cpu_bn_grad_apply){m, c, frozen, x, got_x[t], mean, invstd,
                                                          gamma, got_g[t], got_b[t], got_x[t],
-                                                         DT_F32, NULL});
+                                                         room(3 * c), DT_F32, NULL});
     }
     assert_near(got_g[1], dgamma, c, 1e-4);
     assert_near(got_b[1], dbeta, c, 1e-4);
@@ -155,33 +155,36 @@ static void test_bn(void **state)
 
 /* Elementwise. */
 
-static double want_map(void (*kernel)(int, const struct cpu_map *), double a, double b)
+static double want_map(void (*kernel)(int, const struct cpu_map *), double a, double b, double c)
 {
     if (kernel == cpu_relu)
         return a > 0 ? a : 0;
     if (kernel == cpu_relu_grad)
         return a > 0 ? b : 0;
+    if (kernel == cpu_relu_grad_of_sum)
+        return a > 0 ? b + c : 0;
     return a + b;
 }
 
 static void test_map(void **state)
 {
     static void (*const kernels[])(int, const struct cpu_map *) = {cpu_relu, cpu_relu_grad,
-                                                                   cpu_add};
+                                                                   cpu_relu_grad_of_sum, cpu_add};
     static const size_t counts[] = {1, 7, 64, 40001};
 
     for (size_t k = 0; k < COUNT_OF(kernels) * COUNT_OF(counts); k++) {
         void (*const kernel)(int, const struct cpu_map *) = kernels[k / COUNT_OF(counts)];
         const size_t n = counts[k % COUNT_OF(counts)];
         const float *const a = random_floats(n), *const b = random_floats(n);
+        const float *const c = random_floats(n);
         double *const want = zeros(n);
         float *got[MAX_THREADS + 1];
 
         for (size_t i = 0; i < n; i++)
-            want[i] = want_map(kernel, (double)a[i], (double)b[i]);
+            want[i] = want_map(kernel, (double)a[i], (double)b[i], (double)c[i]);
         for (int t = 1; t <= MAX_THREADS; t++) {
             got[t] = copy_of(a, n); /* in place */
-            kernel(t, &(struct cpu_map){n, got[t], b, got[t], DT_F32});
+            kernel(t, &(struct cpu_map){n, got[t], b, got[t], DT_F32, c});
         }
         assert_near(got[1], want, n, 1e-6);
         assert_same_bits(got, n);

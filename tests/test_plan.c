@@ -194,6 +194,62 @@ static void test_a_relu_gradient_that_others_read_stays(void **state)
     rig_end(&r);
 }
 
+/* relu(conv x) goes two ways; its gradient is that of their sum. With `seen` something else reads
+ * the sum, too. */
+static void two_ways(struct rig *r, unsigned without, int seen)
+{
+    struct graph *const g = &r->graph;
+    struct tensor *x, *z, *h, *y;
+
+    rig_begin(r, "ref", GRAPH_TRAIN);
+    x = graph_input(g, "x", DT_F32, SHAPE(2, 3, 3, 2));
+    z = conv2d(g, x, "first", (struct conv){.out = 4, .k = 3, .pad = 1});
+    h = relu(g, z);
+    y = add(g, conv2d(g, h, "second", (struct conv){.out = 4}), h);
+    backward(g, sum(g, y));
+    if (seen)
+        graph_output(g, "dh", graph_grad(g, h));
+    graph_output(g, "dz", graph_grad(g, z));
+    assert_int_equal(rig_ready(r, (struct plan_options){.without = without}), 0);
+}
+
+enum { TWO_WAYS_DZ = 2 * 3 * 3 * 4 };
+
+static void run_two_ways(struct rig *r, float dz[TWO_WAYS_DZ])
+{
+    float x[2 * 3 * 3 * 2];
+    int positive = 0;
+
+    for (size_t i = 0; i < COUNT_OF(x); i++)
+        x[i] = (float)((int)(i * 7 % 11) - 5);
+    assert_int_equal(plan_write(&r->plan, "x", x, sizeof(x)), 0);
+    assert_int_equal(plan_run(&r->plan, 0), 0);
+    assert_int_equal(plan_read(&r->plan, "dz", dz, TWO_WAYS_DZ * sizeof(*dz)), 0);
+    for (size_t i = 0; i < TWO_WAYS_DZ; i++)
+        positive += dz[i] != 0;
+    assert_in_range(positive, TWO_WAYS_DZ / 4, TWO_WAYS_DZ - 1);
+}
+
+static void test_a_sum_joins_the_gradient_of_relu(void **state)
+{
+    float one[TWO_WAYS_DZ], other[TWO_WAYS_DZ];
+    struct rig fused, plain, seen;
+
+    (void)state;
+    two_ways(&fused, 0, 0);
+    two_ways(&plain, 1u << PASS_fuse, 0);
+    two_ways(&seen, 0, 1);
+    assert_int_equal(count_op(&plain.plan, &op_add), 2);
+    assert_int_equal(count_op(&fused.plan, &op_add), 1);
+    assert_int_equal(count_op(&seen.plan, &op_add), 2);
+    run_two_ways(&fused, one);
+    run_two_ways(&plain, other);
+    assert_memory_equal(one, other, sizeof(one));
+    rig_end(&fused);
+    rig_end(&plain);
+    rig_end(&seen);
+}
+
 static void test_prune_drops_what_nobody_reads(void **state)
 {
     struct rig r;
@@ -473,6 +529,7 @@ int main(void)
         cmocka_unit_test(test_fusion_changes_steps_and_no_number),
         cmocka_unit_test(test_fusion_keeps_what_others_read),
         cmocka_unit_test(test_a_relu_gradient_that_others_read_stays),
+        cmocka_unit_test(test_a_sum_joins_the_gradient_of_relu),
         cmocka_unit_test(test_prune_drops_what_nobody_reads),
         cmocka_unit_test(test_no_two_live_tensors_share_bytes),
         cmocka_unit_test(test_run_from_poisoned_memory),

@@ -31,10 +31,17 @@ struct tensor *relu(struct graph *g, struct tensor *x)
     return node_out(GRAPH_NODE(g, &op_relu, (union attr){0}, x), 0);
 }
 
-/* Inputs: dy, y. dx = y > 0 ? dy : 0. From y and not from x, so that x need not be kept. */
-const struct op op_relu_grad = {OP_HEAD(relu_grad),  .n_out = 1,     .shape = like_both,
-                                .in_place = 1u << 0, .narrow_in = 3, .narrow_out = 1,
-                                .narrow_follows = 1};
+/* Inputs: dy, y, [more]. dx = y > 0 ? dy + more : 0; fusion adds the third. From y and not from x,
+ * so that x need not be kept. */
+static int relu_grad_shape(struct node *n)
+{
+    TRY(like_both(n));
+    return n->n_in > 2 ? op_want_same(n, 0, 2) : 0;
+}
+
+const struct op op_relu_grad = {
+    OP_HEAD(relu_grad), .n_out = 1,      .shape = relu_grad_shape, .in_place = 1u << 0 | 1u << 2,
+    .narrow_in = 7,     .narrow_out = 1, .narrow_follows = 1};
 
 /* y = a + b */
 static void add_gradient(struct graph *g, const struct grad *gr)

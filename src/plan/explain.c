@@ -77,6 +77,8 @@ const char *node_label(const struct node *n)
         return "bn_grad_reduce+relu";
     if (n->op == &op_bn_grad_apply && n->attr.norm.relu)
         return "bn_grad_apply+relu";
+    if (n->op == &op_relu_grad && n->n_in > 2)
+        return "add+relu_grad";
     return n->op->name;
 }
 

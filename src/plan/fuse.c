@@ -1,5 +1,5 @@
-/* The fusion pass: ReLU and the sum of a residual branch join batch norm, forward and backward,
- * where the backend accepts; its refusal is kept for explain. */
+/* The fusion pass: ReLU and the sum of a residual branch join batch norm, forward and backward, and
+ * a sum of gradients joins ReLU's, where the backend accepts; its refusal is kept for explain. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +137,25 @@ static void fuse_gradient(struct graph *g, const struct target *t, struct node *
     g->nodes[relu->id] = NULL;
 }
 
+/* relu_grad(a + b, y), the sum of the gradients of two branches, adds them itself. */
+static void fuse_sum(struct graph *g, const struct target *t, struct node *relu, const int *uses)
+{
+    struct node *const sum = relu->in[0]->maker;
+    struct node fused = *relu;
+
+    if (!sum || sum->op != &op_add || uses[relu->in[0]->id] != 1)
+        return;
+    fused.in = graph_alloc(g, 3 * sizeof(fused.in[0]));
+    fused.in[0] = sum->in[0];
+    fused.in[1] = relu->in[1];
+    fused.in[2] = sum->in[1];
+    fused.n_in = 3;
+    if (!accepts(t, g, &fused, relu))
+        return;
+    *relu = fused;
+    g->nodes[sum->id] = NULL;
+}
+
 static void fuse_backward(struct graph *g, const struct target *t)
 {
     int *const uses = graph_uses(g);
@@ -144,6 +163,9 @@ static void fuse_backward(struct graph *g, const struct target *t)
     for (int i = 0; i < g->n_nodes; i++)
         if (g->nodes[i] && g->nodes[i]->op == &op_relu_grad)
             fuse_gradient(g, t, g->nodes[i], uses);
+    for (int i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i] && g->nodes[i]->op == &op_relu_grad)
+            fuse_sum(g, t, g->nodes[i], uses);
     graph_compact(g);
     free(uses);
 }

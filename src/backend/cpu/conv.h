@@ -15,7 +15,9 @@ struct cpu_conv {
     enum cpu_conv_direction direction;
     struct cpu_conv_gemm gemm;      /* prepared when it is the way taken; else the rest is */
     struct dnnl_call conv, reorder; /* reorder.primitive is NULL when layouts agree */
+    struct cpu_conv_shape turned;   /* of weights that a gradient of data turns round; kh 0: no */
     size_t weights_bytes;           /* of the blocked weights, at the start of scratch; maybe 0 */
+    size_t turned_bytes;            /* of the turned ones, behind them; maybe 0 */
     size_t scratch_bytes;           /* what run needs: 64-byte aligned, contents irrelevant */
     char impl[64];                  /* for people: "jit:avx2", "patches+gemm:jit" */
     const char *why;                /* this way and not the other; NULL when the caller chose */
@@ -32,9 +34,16 @@ struct cpu_conv_args {
 
 int cpu_conv_prepare(struct cpu_conv *c, const struct cpu_dnnl *lib,
                      const struct cpu_conv_shape *shape, enum cpu_conv_direction direction);
-/* The library's convolution whatever conv_gemm.h expects. */
+/* The library's convolution of this direction, whatever would be faster. */
 int cpu_conv_prepare_direct(struct cpu_conv *c, const struct cpu_dnnl *lib,
                             const struct cpu_conv_shape *shape, enum cpu_conv_direction direction);
+/* The gradient of data as the library's forward convolution of dy with each kernel turned by half a
+ * turn: dx[y][x] = sum over ky, kx of dy[y + pad - ky][x + pad - kx] w[ky][kx]. For stride 1 and
+ * kernels larger than 1x1, whose padding is smaller than they; with AVX-512 the forward kernels are
+ * the faster ones. */
+int cpu_conv_turns(const struct cpu_conv_shape *s, enum cpu_conv_direction direction);
+int cpu_conv_prepare_turned(struct cpu_conv *c, const struct cpu_dnnl *lib,
+                            const struct cpu_conv_shape *shape);
 int cpu_conv_run(const struct cpu_conv *c, const struct cpu_conv_args *args);
 void cpu_conv_release(struct cpu_conv *c);
 

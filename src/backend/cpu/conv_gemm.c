@@ -37,10 +37,21 @@ static int is_cropped(const struct cpu_conv_gemm *g)
     return g->taps_h.count != g->shape.kh || g->taps_w.count != g->shape.kw;
 }
 
-/* Of dP in float32, since dx sums several of its rows. */
+/* Whether no input pixel is in more than one patch. */
+static int patches_apart(const struct cpu_conv_gemm *g)
+{
+    return g->taps_h.count <= g->shape.stride_h && g->taps_w.count <= g->shape.stride_w;
+}
+
+/* Of dP in float32 where dx sums several of its rows. */
+static enum dtype patch_type(const struct cpu_conv_gemm *g)
+{
+    return g->direction == CPU_CONV_BACKWARD_DATA && !patches_apart(g) ? DT_F32 : g->shape.type;
+}
+
 static size_t patch_element(const struct cpu_conv_gemm *g)
 {
-    return dtype_size(g->direction == CPU_CONV_BACKWARD_DATA ? DT_F32 : g->shape.type);
+    return dtype_size(patch_type(g));
 }
 
 static size_t weight_element(const struct cpu_conv_gemm *g)
@@ -90,11 +101,8 @@ static struct cpu_matmul_shape product(const struct cpu_conv_gemm *g)
         return (struct cpu_matmul_shape){
             .m = g->rows, .n = out, .k = g->columns, .trans_b = 1, .type = type, .dst_type = type};
     case CPU_CONV_BACKWARD_DATA:
-        return (struct cpu_matmul_shape){.m = g->rows,
-                                         .n = g->columns,
-                                         .k = out,
-                                         .type = type,
-                                         .dst_type = g->patch_bytes ? DT_F32 : type};
+        return (struct cpu_matmul_shape){
+            .m = g->rows, .n = g->columns, .k = out, .type = type, .dst_type = patch_type(g)};
     case CPU_CONV_BACKWARD_WEIGHTS:
         break;
     }
@@ -102,7 +110,7 @@ static struct cpu_matmul_shape product(const struct cpu_conv_gemm *g)
         .m = out, .n = g->columns, .k = g->rows, .trans_a = 1, .type = type};
 }
 
-static int has_avx512(void)
+int cpu_has_avx512(void)
 {
     const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
 
@@ -210,7 +218,7 @@ int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction d
     *why = "product: the library's 1x1 kernel declines, its general one is slower";
     if (s->kh * s->kw == 1 && (s->h % g.shape.stride_h || s->w % g.shape.stride_w))
         return 1; /* the general kernel takes four times as long */
-    if (has_avx512())
+    if (cpu_has_avx512())
         return avx512_gemm_wins(&g, pixels, why);
     return avx2_gemm_wins(&g, pixels, why);
 }
@@ -313,11 +321,34 @@ static void sum_copies(const struct gather *a, int64_t pixel, int64_t from, int6
         }
 }
 
+/* The one copy of a pixel in dP, or NULL. */
+static const char *sole_copy(const struct gather *a, int64_t pixel)
+{
+    const struct cpu_conv_gemm *g = a->g;
+    const struct cpu_conv_shape *s = &g->shape;
+    const int64_t ow = cpu_conv_out_w(s), oh = cpu_conv_out_h(s);
+    const int64_t y = pixel / s->w % s->h + s->pad_h - g->taps_h.first;
+    const int64_t x = pixel % s->w + s->pad_w - g->taps_w.first;
+    const int64_t ky = y % s->stride_h, kx = x % s->stride_w;
+    const int64_t oy = y / s->stride_h, ox = x / s->stride_w;
+    const int64_t row = (pixel / (s->h * s->w) * oh + oy) * ow + ox;
+
+    if (y < 0 || x < 0 || oy >= oh || ox >= ow || ky >= g->taps_h.count || kx >= g->taps_w.count)
+        return NULL;
+    return (const char *)a->src +
+           (row * g->columns + (ky * g->taps_w.count + kx) * s->c) * (int64_t)patch_element(g);
+}
+
 static void scatter_pixel(const struct gather *a, int64_t pixel)
 {
     const int64_t channels = a->g->shape.c;
+    const size_t bytes = (size_t)channels * dtype_size(a->g->shape.type);
     float sum[SUM_CHANNELS];
 
+    if (patches_apart(a->g)) {
+        copy_or_zero((char *)a->dst + (size_t)pixel * bytes, sole_copy(a, pixel), bytes);
+        return;
+    }
     if (a->g->shape.type == DT_F32)
         sum_copies(a, pixel, 0, channels, (float *)a->dst + pixel * channels);
     for (int64_t from = 0; a->g->shape.type == DT_BF16 && from < channels; from += SUM_CHANNELS) {

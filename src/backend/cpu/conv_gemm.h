@@ -31,6 +31,7 @@ struct cpu_conv_gemm {
 /* Whether this way is expected to be faster; a function of shape and direction only. */
 int cpu_conv_gemm_wins(const struct cpu_conv_shape *s, enum cpu_conv_direction direction,
                        const char **why);
+int cpu_has_avx512(void); /* what the library uses of it */
 int cpu_conv_gemm_prepare(struct cpu_conv_gemm *g, const struct cpu_dnnl *lib,
                           const struct cpu_conv_shape *s, enum cpu_conv_direction direction);
 int cpu_conv_gemm_run(const struct cpu_conv_gemm *g, const struct cpu_conv_args *args);

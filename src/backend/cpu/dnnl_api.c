@@ -207,6 +207,9 @@ static struct dims weights(const struct cpu_conv_shape *s, enum dtype type)
     const int64_t g = or_one(s->groups), in = s->c / g, out = s->out / g;
     const int64_t per_out = s->kh * s->kw * in;
 
+    if (s->swapped)
+        return (struct dims){
+            4, {out, in, s->kh, s->kw}, {1, s->kh * s->kw * out, s->kw * out, out}, type};
     if (g == 1)
         return (struct dims){4, {out, in, s->kh, s->kw}, {per_out, 1, s->kw * in, in}, type};
     return (struct dims){

@@ -37,6 +37,7 @@ struct cpu_conv_shape {
     int64_t stride_h, stride_w; /* zero means 1 */
     int64_t pad_h, pad_w;       /* the same before and after */
     int64_t groups;             /* zero means 1 */
+    int swapped;                /* weights are [c][kh][kw][out]; forward without groups only */
     enum dtype type;            /* DT_F32 or DT_BF16: of x, w and y and of dx and dy */
 };
 

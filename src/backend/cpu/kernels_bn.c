@@ -53,17 +53,33 @@ INLINE void add_row(float *restrict sum, const void *restrict x, size_t c, enum 
         sum[j] += load(x, j, type);
 }
 
-/* Sums of what is left after taking the block's mean off, and of its squares. */
-INLINE void add_residuals(const struct chunk *k, const void *restrict x, size_t c, enum dtype type)
+/* Columns whose sums stay in registers while the rows of a block pass. */
+enum { STRIP = 64 };
+
+/* Of n columns (a constant) from column j on, over a block's rows: sums of d = x - shift and of its
+ * squares. */
+INLINE void strip_sums(const struct cpu_bn_stats *a, const struct chunk *k, const size_t range[2],
+                       size_t j, size_t n, enum dtype type)
 {
-    const float *restrict mean = k->block_first;
-    float *restrict squares = k->block_second, *restrict left = k->block_third;
+    float shift[STRIP], sum[STRIP], squares[STRIP];
 
-    for (size_t j = 0; j < c; j++) {
-        const float d = load(x, j, type) - mean[j];
+    for (size_t i = 0; i < n; i++) {
+        shift[i] = k->block_third[j + i];
+        sum[i] = squares[i] = 0;
+    }
+    for (size_t row = range[0]; row < range[1]; row++) {
+        const void *const x = element(a->x, row * a->c + j, type);
 
-        squares[j] += d * d;
-        left[j] += d;
+        for (size_t i = 0; i < n; i++) {
+            const float d = load(x, i, type) - shift[i];
+
+            squares[i] += d * d;
+            sum[i] += d;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        k->block_first[j + i] = sum[i];
+        k->block_second[j + i] = squares[i];
     }
 }
 
@@ -78,27 +94,27 @@ INLINE void join(double *restrict mean, double *restrict squares, double mean2, 
     *squares += squares2 + delta * delta * n_first * share;
 }
 
-/* The rows from row to end of a chunk. left mends the rounding of the block's mean, which matters
- * when the mean is far from zero. */
+/* The rows from range[0] to range[1] of a chunk. Sums are taken about block_third: the mean of the
+ * block before, of the first block its first row. Near the mean or one of the values itself, so
+ * that sum^2 / rows is never much more than the squares that all rows have about their mean. */
 INLINE void stats_block(const struct cpu_bn_stats *a, const struct chunk *k, const size_t range[2],
                         enum dtype type)
 {
     const size_t c = a->c, rows = range[1] - range[0], before = range[0] - k->begin;
-    const float per_row = 1.0F / (float)rows;
-    const double share = (double)rows / (double)(before + rows);
+    const double per_row = 1.0 / (double)rows, share = (double)rows / (double)(before + rows);
+    size_t j = 0;
 
-    memset(k->block_first, 0, 3 * c * sizeof(float));
-    for (size_t i = range[0]; i < range[1]; i++)
-        add_row(k->block_first, element(a->x, i * c, type), c, type);
-    for (size_t j = 0; j < c; j++)
-        k->block_first[j] *= per_row;
-    for (size_t i = range[0]; i < range[1]; i++)
-        add_residuals(k, element(a->x, i * c, type), c, type);
-    for (size_t j = 0; j < c; j++) {
-        const double left = (double)k->block_third[j] / (double)rows;
+    for (; j + STRIP <= c; j += STRIP)
+        strip_sums(a, k, range, j, STRIP, type);
+    for (; j < c; j++)
+        strip_sums(a, k, range, j, 1, type);
+    for (j = 0; j < c; j++) {
+        const double sum = (double)k->block_first[j], off = sum * per_row;
+        const double mean = (double)k->block_third[j] + off;
 
-        join(&k->first[j], &k->second[j], (double)k->block_first[j] + left,
-             (double)k->block_second[j] - (double)rows * left * left, share, (double)before);
+        join(&k->first[j], &k->second[j], mean, (double)k->block_second[j] - sum * off, share,
+             (double)before);
+        k->block_third[j] = (float)mean;
     }
 }
 
@@ -113,6 +129,8 @@ INLINE void stats_chunks_of(const struct cpu_bn_stats *a, size_t begin, size_t e
         const struct chunk k = chunk_at(a->scratch, a->m, a->c, i);
 
         memset(k.first, 0, 2 * a->c * sizeof(double));
+        for (size_t j = 0; j < a->c; j++)
+            k.block_third[j] = load(a->x, k.begin * a->c + j, type);
         for (size_t row = k.begin; row < k.end; row += BLOCK_ROWS)
             stats_block(a, &k, (const size_t[]){row, block_end(row, k.end)}, type);
     }
@@ -282,11 +300,18 @@ void cpu_column_sum(int threads, const struct cpu_column_sum *a)
     cpu_parallel((struct cpu_split){threads, a->c, COLUMN_GRAIN}, sum_columns, (void *)a);
 }
 
+/* gamma invstd of each column, the same bits in both directions: ReLU's mask depends on them. */
+static float *scales(const float *gamma, const float *invstd, size_t c, float *scale)
+{
+    for (size_t j = 0; j < c; j++)
+        scale[j] = gamma[j] * invstd[j];
+    return scale;
+}
+
 /* One pass, since y may be the residual's memory. */
 INLINE void apply_row(const struct cpu_bn_apply *a, size_t row, enum dtype type)
 {
-    const float *restrict mean = a->mean, *restrict invstd = a->invstd;
-    const float *restrict gamma = a->gamma, *restrict beta = a->beta;
+    const float *restrict mean = a->mean, *restrict scale = a->scratch, *restrict beta = a->beta;
     const float least = a->relu ? 0 : -INFINITY;
     const void *const x = element(a->x, row * a->c, type);
     const void *const residual = a->residual ? element(a->residual, row * a->c, type) : NULL;
@@ -295,15 +320,15 @@ INLINE void apply_row(const struct cpu_bn_apply *a, size_t row, enum dtype type)
     if (residual) {
 #pragma GCC ivdep
         for (size_t j = 0; j < a->c; j++) {
-            const float v = (load(x, j, type) - mean[j]) * (gamma[j] * invstd[j]) + beta[j] +
-                            load(residual, j, type);
+            const float v =
+                (load(x, j, type) - mean[j]) * scale[j] + beta[j] + load(residual, j, type);
 
             store(y, j, type, v < least ? least : v);
         }
     } else {
 #pragma GCC ivdep
         for (size_t j = 0; j < a->c; j++) {
-            const float v = (load(x, j, type) - mean[j]) * (gamma[j] * invstd[j]) + beta[j];
+            const float v = (load(x, j, type) - mean[j]) * scale[j] + beta[j];
 
             store(y, j, type, v < least ? least : v);
         }
@@ -320,52 +345,59 @@ TYPED(apply_rows, cpu_bn_apply)
 
 void cpu_bn_apply(int threads, const struct cpu_bn_apply *a)
 {
+    scales(a->gamma, a->invstd, a->c, a->scratch);
     cpu_parallel((struct cpu_split){threads, a->m, row_grain(a->c)}, apply_rows, (void *)a);
 }
 
-/* dx of element j; d is what counts of dy there. */
-INLINE float grad_of(const struct cpu_bn_grad_apply *a, size_t j, float centred, float d,
-                     float per_row)
+/* dx = scale d + (x - mean) slope + offset, in a row of each in scratch. */
+static void grad_constants(const struct cpu_bn_grad_apply *a)
 {
-    return a->gamma[j] * a->invstd[j] *
-           (d - per_row * (a->dbeta[j] + centred * a->invstd[j] * a->dgamma[j]));
+    const float *const scale = scales(a->gamma, a->invstd, a->c, a->scratch);
+    float *const slope = a->scratch + a->c, *const offset = slope + a->c;
+    const float per_row = a->frozen ? 0 : 1.0F / (float)a->m;
+
+    for (size_t j = 0; j < a->c; j++) {
+        slope[j] = -scale[j] * per_row * a->invstd[j] * a->dgamma[j];
+        offset[j] = -scale[j] * per_row * a->dbeta[j];
+    }
 }
 
-INLINE void grad_apply_row(const struct cpu_bn_grad_apply *a, size_t row, float per_row,
-                           enum dtype type)
+INLINE void grad_apply_row(const struct cpu_bn_grad_apply *a, size_t row, enum dtype type)
 {
+    const float *restrict mean = a->mean, *restrict beta = a->beta, *restrict scale = a->scratch;
+    const float *restrict slope = a->scratch + a->c, *restrict offset = a->scratch + 2 * a->c;
     const void *const x = element(a->x, row * a->c, type);
     const void *const dy = element(a->dy, row * a->c, type);
     void *const dx = element(a->dx, row * a->c, type);
 
-    if (a->beta) {
+    if (beta) {
 #pragma GCC ivdep
         for (size_t j = 0; j < a->c; j++) {
-            const float centred = load(x, j, type) - a->mean[j];
-            const float v = centred * (a->gamma[j] * a->invstd[j]) + a->beta[j];
+            const float centred = load(x, j, type) - mean[j];
+            const float d = past_relu(load(dy, j, type), centred * scale[j] + beta[j]);
 
-            store(dx, j, type, grad_of(a, j, centred, past_relu(load(dy, j, type), v), per_row));
+            store(dx, j, type, scale[j] * d + (centred * slope[j] + offset[j]));
         }
     } else {
 #pragma GCC ivdep
         for (size_t j = 0; j < a->c; j++)
             store(dx, j, type,
-                  grad_of(a, j, load(x, j, type) - a->mean[j], load(dy, j, type), per_row));
+                  scale[j] * load(dy, j, type) +
+                      ((load(x, j, type) - mean[j]) * slope[j] + offset[j]));
     }
 }
 
 INLINE void grad_rows_of(const struct cpu_bn_grad_apply *a, size_t begin, size_t end,
                          enum dtype type)
 {
-    const float per_row = a->frozen ? 0 : 1.0F / (float)a->m;
-
     for (size_t row = begin; row < end; row++)
-        grad_apply_row(a, row, per_row, type);
+        grad_apply_row(a, row, type);
 }
 
 TYPED(grad_rows, cpu_bn_grad_apply)
 
 void cpu_bn_grad_apply(int threads, const struct cpu_bn_grad_apply *a)
 {
+    grad_constants(a);
     cpu_parallel((struct cpu_split){threads, a->m, row_grain(a->c)}, grad_rows, (void *)a);
 }

@@ -4,17 +4,18 @@
 #include "backend/cpu/native_int.h"
 #include "backend/cpu/parallel.h"
 
-/* One elementwise kernel: EXPR of x = a[i] and y = b[i]. LOAD_Y loads b[i], or is 0 for kernels
- * without b; it is loaded whether EXPR needs it or not, since a load under a condition is not
+/* One elementwise kernel: EXPR of x = a[i] and y = LOAD_Y: b[i], b[i] + c[i], or 0 for kernels
+ * without b. It is loaded whether EXPR needs it or not, since a load under a condition is not
  * vectorised. */
 #define MAP(name, LOAD_Y, EXPR)                                                                    \
     INLINE void name##_range_of(const struct cpu_map *map, size_t begin, size_t end,               \
                                 enum dtype type)                                                   \
     {                                                                                              \
-        const void *a = map->a, *b = map->b;                                                       \
+        const void *a = map->a, *b = map->b, *c = map->c;                                          \
         void *dst = map->dst;                                                                      \
                                                                                                    \
         (void)b;                                                                                   \
+        (void)c;                                                                                   \
         _Pragma("GCC ivdep") for (size_t i = begin; i < end; i++)                                  \
         {                                                                                          \
             const float x = load(a, i, type), y = (LOAD_Y);                                        \
@@ -33,8 +34,20 @@
 
 #define SECOND load(b, i, type)
 
+/* v or 0, without a branch, into which the compiler would move a sum: that is not vectorised. */
+INLINE float where(int condition, float v)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &v, sizeof(bits));
+    bits &= 0u - (uint32_t)condition;
+    memcpy(&v, &bits, sizeof(v));
+    return v;
+}
+
 MAP(cpu_relu, 0, x < 0 ? 0 : x)
 MAP(cpu_relu_grad, SECOND, x > 0 ? y : 0)
+MAP(cpu_relu_grad_of_sum, SECOND + load(c, i, type), where(x > 0, y))
 MAP(cpu_add, SECOND, x + y)
 
 /* type, of dst, is a constant; the source has the other. */

@@ -38,6 +38,7 @@ struct cpu_bn_apply {
     const void *residual;
     int relu;
     void *y;
+    float *scratch; /* c numbers */
     enum dtype type;
 };
 void cpu_bn_apply(int threads, const struct cpu_bn_apply *a);
@@ -64,6 +65,7 @@ struct cpu_bn_grad_apply {
     const void *x, *dy;
     const float *mean, *invstd, *gamma, *dgamma, *dbeta;
     void *dx;
+    float *scratch; /* 3 c numbers */
     enum dtype type;
     const float *beta; /* NULL: no ReLU */
 };
@@ -80,16 +82,19 @@ void cpu_column_sum(int threads, const struct cpu_column_sum *a);
 
 size_t cpu_columns_scratch(size_t m, size_t c);
 
-/* Elementwise over n. a, b: sources; what each does with them stands beside the function. */
+/* Elementwise over n. a, b, c: sources; what each does with them stands beside the function. */
 struct cpu_map {
     size_t n;
     const void *a, *b;
     void *dst;
     enum dtype type;
+    const void *c;
 };
 void cpu_relu(int threads, const struct cpu_map *m);      /* dst = a < 0 ? 0 : a */
 void cpu_relu_grad(int threads, const struct cpu_map *m); /* a = y, b = dy: dst = y > 0 ? dy : 0 */
-void cpu_add(int threads, const struct cpu_map *m);       /* dst = a + b */
+/* The gradient of a ReLU whose output went two ways: dst = a > 0 ? b + c : 0 */
+void cpu_relu_grad_of_sum(int threads, const struct cpu_map *m);
+void cpu_add(int threads, const struct cpu_map *m); /* dst = a + b */
 
 /* The other type: src float32 and dst bf16 when type, which is dst's, is DT_BF16; else the reverse.
  */

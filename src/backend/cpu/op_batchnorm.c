@@ -14,6 +14,21 @@ static int columns_prepare(struct device *d, struct step *s)
     return 0;
 }
 
+/* Constants of each column. */
+static int apply_prepare(struct device *d, struct step *s)
+{
+    TRY(cpu_wide_or_narrow(d, s));
+    s->scratch_bytes = columns_of(s->node->in[0]) * sizeof(float);
+    return 0;
+}
+
+static int grad_apply_prepare(struct device *d, struct step *s)
+{
+    TRY(apply_prepare(d, s));
+    s->scratch_bytes *= 3;
+    return 0;
+}
+
 static int sum_rows_prepare(struct device *d, struct step *s)
 {
     TRY(cpu_wide_only(d, s));
@@ -71,6 +86,7 @@ static int apply_run(struct device *d, const struct step *s)
                                    .residual = fused->residual ? s->in[5] : NULL,
                                    .relu = fused->relu,
                                    .y = s->out[0],
+                                   .scratch = s->scratch,
                                    .type = x->dtype};
 
     cpu_bn_apply(d->lib.threads, &a);
@@ -113,6 +129,7 @@ static int grad_apply_run(struct device *d, const struct step *s)
                                         .dgamma = s->in[5],
                                         .dbeta = s->in[6],
                                         .dx = s->out[0],
+                                        .scratch = s->scratch,
                                         .type = x->dtype,
                                         .beta = relu ? s->in[7] : NULL};
 
@@ -133,10 +150,10 @@ const struct kernel cpu_kernel_bn_stats = {
     .name = "own", .prepare = columns_prepare, .run = stats_run};
 CPU_KERNEL_BOTH(bn_finalise, finalise_run);
 const struct kernel cpu_kernel_bn_apply = {
-    .name = "own", .accepts = fused_accepts, .prepare = cpu_wide_or_narrow, .run = apply_run};
+    .name = "own", .accepts = fused_accepts, .prepare = apply_prepare, .run = apply_run};
 const struct kernel cpu_kernel_bn_grad_reduce = {
     .name = "own", .accepts = fused_accepts, .prepare = columns_prepare, .run = grad_reduce_run};
 const struct kernel cpu_kernel_bn_grad_apply = {
-    .name = "own", .accepts = fused_accepts, .prepare = cpu_wide_or_narrow, .run = grad_apply_run};
+    .name = "own", .accepts = fused_accepts, .prepare = grad_apply_prepare, .run = grad_apply_run};
 const struct kernel cpu_kernel_sum_rows = {
     .name = "own", .prepare = sum_rows_prepare, .run = sum_rows_run};

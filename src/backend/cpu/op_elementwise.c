@@ -7,7 +7,7 @@ static struct cpu_map map_of(const struct step *s, const void *a, const void *b)
 {
     const struct tensor *const y = s->node->out[0];
 
-    return (struct cpu_map){count_of(y), a, b, s->out[0], y->dtype};
+    return (struct cpu_map){count_of(y), a, b, s->out[0], y->dtype, NULL};
 }
 
 static int relu_run(struct device *d, const struct step *s)
@@ -18,11 +18,22 @@ static int relu_run(struct device *d, const struct step *s)
     return 0;
 }
 
+static int with_sum(const struct node *n)
+{
+    (void)n;
+    return 0;
+}
+
 static int relu_grad_run(struct device *d, const struct step *s)
 {
-    const struct cpu_map m = map_of(s, s->in[1], s->in[0]);
+    struct cpu_map m = map_of(s, s->in[1], s->in[0]);
 
-    cpu_relu_grad(d->lib.threads, &m);
+    if (s->node->n_in > 2) {
+        m.c = s->in[2];
+        cpu_relu_grad_of_sum(d->lib.threads, &m);
+    } else {
+        cpu_relu_grad(d->lib.threads, &m);
+    }
     return 0;
 }
 
@@ -99,7 +110,8 @@ static int image_norm_run(struct device *d, const struct step *s)
 }
 
 CPU_KERNEL_BOTH(relu, relu_run);
-CPU_KERNEL_BOTH(relu_grad, relu_grad_run);
+const struct kernel cpu_kernel_relu_grad = {
+    .name = "own", .accepts = with_sum, .prepare = cpu_wide_or_narrow, .run = relu_grad_run};
 CPU_KERNEL_BOTH(add, add_run);
 CPU_KERNEL(mul, mul_run);
 CPU_KERNEL(bias_add, bias_add_run);

@@ -14,15 +14,22 @@ static int relu_run(struct device *d, const struct step *s)
     return 0;
 }
 
+static int with_sum(const struct node *n)
+{
+    (void)n;
+    return 0;
+}
+
 static int relu_grad_run(struct device *d, const struct step *s)
 {
     const int64_t n = tensor_count(s->node->out[0]);
     const float *const dy = s->in[0], *const y = s->in[1];
+    const float *const more = s->node->n_in > 2 ? s->in[2] : NULL;
     float *const dx = s->out[0];
 
     (void)d;
     for (int64_t i = 0; i < n; i++)
-        dx[i] = y[i] > 0 ? dy[i] : 0;
+        dx[i] = y[i] > 0 ? dy[i] + (more ? more[i] : 0) : 0;
     return 0;
 }
 
@@ -103,7 +110,7 @@ static int image_norm_run(struct device *d, const struct step *s)
 }
 
 REF_KERNEL(relu, relu_run);
-REF_KERNEL(relu_grad, relu_grad_run);
+REF_KERNEL_WITH(relu_grad, with_sum, NULL, relu_grad_run);
 REF_KERNEL(add, add_run);
 REF_KERNEL(bias_add, bias_add_run);
 REF_KERNEL(sum_rows, sum_rows_run);
