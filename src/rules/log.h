@@ -31,7 +31,7 @@ struct log_evaluation {
     struct log_member {
         char *name;
         double value;
-    } *members;
+    } * members;
     size_t n_members;
     size_t line;
 };
@@ -46,7 +46,7 @@ struct log_setting {
 };
 
 struct log {
-    int round05; /* 1: lines of v0.5 */
+    int round05;     /* 1: lines of v0.5 */
     char *benchmark; /* submission_benchmark; v0.5: the name in each line */
     char *division, *org, *platform, *status;
 
@@ -66,9 +66,9 @@ struct log {
     char *run_status; /* "success", "aborted", ...; NULL: absent. Of the last run_stop */
     size_t run_stop_line;
 
-    /* To the target, as the rcp checker counts: the epoch_num of the last evaluation before the last
-     * run_stop, when that is a success; else NAN. samples_at_stop is the same of the last record
-     * train_samples, which BERT submissions of 1.0 to 2.0 give in place of epoch_num. */
+    /* To the target, as the rcp checker counts: the epoch_num of the last evaluation before the
+     * last run_stop, when that is a success; else NAN. samples_at_stop is the same of the last
+     * record train_samples, which BERT submissions of 1.0 to 2.0 give in place of epoch_num. */
     double epochs;
     double samples_at_stop;
 
