@@ -1,6 +1,7 @@
 /* Published figures, from the text files of src/rules/data: results of others to compare with
- * (anchors.txt) and the reference times that v0.5's speed-ups are relative to (reference_times.txt).
- * Only figures whose source is named stand there. Text belongs to the program. Any thread. */
+ * (anchors.txt) and the reference times that v0.5's speed-ups are relative to
+ * (reference_times.txt). Only figures whose source is named stand there. Text belongs to the
+ * program. Any thread. */
 #ifndef STAVE_RULES_PUBLISHED_H
 #define STAVE_RULES_PUBLISHED_H
 
@@ -8,7 +9,7 @@
 
 struct anchor {
     char benchmark[24], round[8]; /* "resnet", "1.0" */
-    int accelerators;
+    int accelerators;             /* -1: not stated for certain */
     double minutes;
     int scored; /* the factor of the reference convergence test is in it */
     char system[96];
