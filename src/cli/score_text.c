@@ -96,9 +96,7 @@ static void add_interval(const struct result *r, struct str *out)
     const struct score_estimate *const t = &r->time;
 
     if (isfinite(t->low))
-        str_printf(out,
-                   "interval    %.3f to %.3f minutes, 95 %%, +-%.2f %% (Student's t on the trimmed "
-                   "mean)\n",
+        str_printf(out, "interval    %.3f to %.3f minutes, 95 %%, +-%.2f %% (Student's t)\n",
                    t->low * r->factor, t->high * r->factor, 100 * score_uncertainty(t));
     if (isfinite(t->least))
         str_printf(out, "spread      %.3f to %.3f minutes, median %.3f", t->least, t->most,
