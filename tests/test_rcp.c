@@ -256,7 +256,22 @@ static void test_bad_text(void **state)
     rcp_release(&p);
 }
 
-int main(void)
+/* For tests/agreement/score_agreement. */
+static int print_points(const char *version, const char *benchmark)
+{
+    struct rcp_points p;
+
+    if (rcp_load(&p, version, benchmark) < 0)
+        return 1;
+    for (size_t i = 0; i < p.n; i++)
+        printf("%.10g %.6f %.6f %.4f %d\n", p.points[i].batch, p.points[i].mean,
+               p.points[i].stdev, p.points[i].floor, p.points[i].pruned);
+    rcp_release(&p);
+    return 0;
+}
+
+/* With arguments VERSION BENCHMARK: prints the points. */
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_student),
@@ -273,5 +288,7 @@ int main(void)
         cmocka_unit_test(test_bad_text),
     };
 
+    if (argc == 3)
+        return print_points(argv[1], argv[2]);
     return cmocka_run_group_tests_name("rcp", tests, NULL, NULL);
 }
