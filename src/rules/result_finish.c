@@ -258,21 +258,36 @@ static void find_factor(struct result *r)
                    r->scaling_file, own);
 }
 
+/* Why the first run that failed did. */
+static const char *first_reason(const struct result *r, struct str *reason)
+{
+    for (size_t i = 0; i < r->n_runs; i++)
+        if (r->runs[i].why) {
+            str_printf(reason, "%s: %s.", r->runs[i].name, r->runs[i].why);
+            return reason->s;
+        }
+    return "";
+}
+
 static void find_score(struct result *r, const double *minutes, const double *epochs, size_t n)
 {
     const size_t most = (size_t)r->rule.n_drop;
+    struct str reason = STR_INIT;
 
     r->n_scored = n;
     r->time = score_estimate(minutes, n, r->rule.n_drop);
     r->epochs = score_estimate(epochs, n, r->rule.n_drop);
     if (r->time.n_failed > most)
-        str_printf(&r->problems, "%zu of %zu runs did not converge; %s may.\n", r->time.n_failed, n,
+        str_printf(&r->problems, "%zu of %zu runs did not converge; %s may. %s\n", r->time.n_failed,
+                   n,
                    most == 4   ? "four"
                    : most == 1 ? "one"
-                               : "none");
+                               : "none",
+                   first_reason(r, &reason));
     else if (isnan(r->time.mean))
         str_add(&r->problems,
                 "Nothing is left when the fastest and the slowest run are dropped.\n");
+    str_release(&reason);
 }
 
 static int score_runs(struct result *r)
