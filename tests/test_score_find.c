@@ -154,7 +154,7 @@ static void test_logs_that_the_checks_refuse(void **state)
 {
     run_folders(*state, "runs", &resnet, 5);
     says(*state, "runs --ruleset 2.0.0", 4,
-         "  did not converge: its log is refused: weights_initialization: ");
+         "  does not count: its log is refused: weights_initialization: ");
     says(*state, "runs --ruleset 2.0.0", 4, "score       none\n");
     says(*state, "runs --ruleset 2.0.0 --unchecked", 4, "score       29.0000 minutes");
     says(*state, "runs --ruleset 2.0.0 --unchecked", 4,
@@ -206,11 +206,11 @@ static void test_text_of_one_result(void **state)
          "system Box, submitted by Org, 8 accelerators X1\n"
          "\n"
          "run      minutes       epochs    quality    samples/s /accelerator\n"
-         "run-1     28.000           36     0.7601      27453.6       3431.7\n"
-         "run-2     30.000           36     0.7601      25623.3       3202.9\n"
-         "run-3     27.000           36     0.7601      28470.4       3558.8  dropped, fastest\n"
-         "run-4     29.000           36     0.7601      26506.9       3313.4\n"
-         "run-5     40.000           40     0.7601      21352.8       2669.1  dropped, slowest\n"
+         "run-1     28.000           36    0.76010      27453.6       3431.7\n"
+         "run-2     30.000           36    0.76010      25623.3       3202.9\n"
+         "run-3     27.000           36    0.76010      28470.4       3558.8  dropped, fastest\n"
+         "run-4     29.000           36    0.76010      26506.9       3313.4\n"
+         "run-5     40.000           40    0.76010      21352.8       2669.1  dropped, slowest\n"
          "\n"
          "score       29.0000 minutes: the mean of 3 of 5 runs\n"
          "interval    22.465 to 35.535 minutes, 95 %, +-22.53 % (Student's t)\n"

@@ -70,7 +70,7 @@ static void add_run(const struct result *r, const struct result_run *run, int wi
     str_printf(out, "%-*s", width, run->name);
     add_number(out, 11, 3, run->minutes);
     add_number(out, 13, ANY_DIGITS, run->epochs);
-    add_number(out, 11, ANY_DIGITS, run->quality);
+    add_number(out, 11, 5, run->quality);
     add_number(out, 13, 1, rate);
     if (n > 0)
         add_number(out, 13, 1, rate / n);

@@ -177,7 +177,7 @@ const char *result_fate_name(enum result_fate f)
         [RESULT_COUNTS] = "",
         [RESULT_FASTEST] = "dropped, fastest",
         [RESULT_SLOWEST] = "dropped, slowest",
-        [RESULT_FAILED] = "did not converge",
+        [RESULT_FAILED] = "does not count",
         [RESULT_OUTSIDE] = "outside the window that is scored",
     };
 
