@@ -159,9 +159,11 @@ static void add_anchor(void *context, const struct anchor *a)
 
     if (strncmp(c->r->version, a->round, strlen(a->round)) != 0)
         return;
-    str_printf(c->out, "%s%8.2f  %s", c->n++ ? "            " : "published   ", a->minutes,
-               a->system);
-    if (a->accelerators >= 0)
+    str_printf(c->out, "%s%8.*f  %s", c->n++ ? "            " : "published   ",
+               a->minutes < 1 ? 3 : 2, a->minutes, a->system);
+    if (a->accelerators == 0)
+        str_add(c->out, ", no accelerator");
+    else if (a->accelerators > 0)
         str_printf(c->out, ", %d accelerator%s", a->accelerators, a->accelerators == 1 ? "" : "s");
     str_printf(c->out, "; this result takes %.3f times as long\n", c->r->minutes / a->minutes);
 }
