@@ -79,15 +79,17 @@ static int deliver(struct reader *r, size_t at, int lost, struct mllog_parsed *p
     int rc = 0;
 
     if (p->trailing.what)
-        rc = trouble(r, at + p->trailing.at,
-                     (struct mllog_trouble){
-                         .kind = MLLOG_TRAILING, .about = p->trailing.what, .format = f, .lost = lost});
+        rc = trouble(
+            r, at + p->trailing.at,
+            (struct mllog_trouble){
+                .kind = MLLOG_TRAILING, .about = p->trailing.what, .format = f, .lost = lost});
     if (rc != 0)
         return rc;
     if (p->wrong.what)
-        return trouble(r, at + p->wrong.at,
-                       (struct mllog_trouble){
-                           .kind = p->wrong.kind, .about = p->wrong.what, .format = f, .lost = lost});
+        return trouble(
+            r, at + p->wrong.at,
+            (struct mllog_trouble){
+                .kind = p->wrong.kind, .about = p->wrong.what, .format = f, .lost = lost});
     p->record.line = r->number;
     p->record.column = r->start + at;
     p->record.lost = lost;
@@ -136,10 +138,9 @@ static int note(struct reader *r, enum mllog_kind kind, const char *about)
 {
     if (!r->v->trouble)
         return 0;
-    return r->v->trouble(r->v->context, &(struct mllog_trouble){.kind = kind,
-                                                                .line = r->number,
-                                                                .column = r->begin,
-                                                                .about = about});
+    return r->v->trouble(r->v->context,
+                         &(struct mllog_trouble){
+                             .kind = kind, .line = r->number, .column = r->begin, .about = about});
 }
 
 /* What has come since the last newline or carriage return. */
@@ -237,9 +238,9 @@ static int feed(struct reader *r, const char *bytes, size_t n)
     return 0;
 }
 
-static void begin(struct reader *r, const struct mllog_visitor *v)
+static void begin(struct reader *r, enum mllog_format format, const struct mllog_visitor *v)
 {
-    *r = (struct reader){.v = v, .format = v->format, .number = 1, .begin = 1, .start = 1};
+    *r = (struct reader){.v = v, .format = format, .number = 1, .begin = 1, .start = 1};
     str_add(&r->line, "");
     str_add(&r->json, "");
 }
@@ -257,15 +258,16 @@ static int finish(struct reader *r, int rc)
     return rc;
 }
 
-int mllog_read_memory(const char *bytes, size_t n, const struct mllog_visitor *v)
+int mllog_read_memory_as(enum mllog_format format, const char *bytes, size_t n,
+                         const struct mllog_visitor *v)
 {
     struct reader r;
 
-    begin(&r, v);
+    begin(&r, format, v);
     return finish(&r, feed(&r, bytes, n));
 }
 
-int mllog_read_file(const char *path, const struct mllog_visitor *v)
+int mllog_read_file_as(enum mllog_format format, const char *path, const struct mllog_visitor *v)
 {
     FILE *const f = fopen(path, "re");
     char buf[1 << 14];
@@ -275,7 +277,7 @@ int mllog_read_file(const char *path, const struct mllog_visitor *v)
 
     if (!f)
         return err(E_IO, "open %s: %s", path, strerror(errno));
-    begin(&r, v);
+    begin(&r, format, v);
     while (rc == 0 && (n = fread(buf, 1, sizeof(buf), f)) > 0)
         rc = feed(&r, buf, n);
     if (rc == 0 && ferror(f))
@@ -283,4 +285,14 @@ int mllog_read_file(const char *path, const struct mllog_visitor *v)
     rc = finish(&r, rc);
     fclose(f);
     return rc;
+}
+
+int mllog_read_memory(const char *bytes, size_t n, const struct mllog_visitor *v)
+{
+    return mllog_read_memory_as(MLLOG_FORMAT_ANY, bytes, n, v);
+}
+
+int mllog_read_file(const char *path, const struct mllog_visitor *v)
+{
+    return mllog_read_file_as(MLLOG_FORMAT_ANY, path, v);
 }

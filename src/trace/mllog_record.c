@@ -12,9 +12,7 @@ const cJSON *mllog_member(const cJSON *object, const char *name)
 
     if (!cJSON_IsObject(object))
         return NULL;
-    cJSON_ArrayForEach(item, object)
-        if (strcmp(item->string, name) == 0)
-            found = item;
+    cJSON_ArrayForEach(item, object) if (strcmp(item->string, name) == 0) found = item;
     return found;
 }
 
@@ -124,11 +122,7 @@ static void parse_current(const char *s, size_t n, struct str *scratch, struct m
     size_t at = strlen(":::MLLOG");
     struct mllog_json json;
 
-    if (without_blanks(s, n) == at) {
-        set_wrong(&p->wrong, MLLOG_CUT, at, "\":::MLLOG\" without an object behind it");
-        return;
-    }
-    if (s[at] != ' ') {
+    if (at == n || s[at] != ' ') {
         set_wrong(&p->wrong, MLLOG_UNSPACED, at, "\":::MLLOG\" without a blank behind it");
         return;
     }
@@ -224,7 +218,6 @@ static void parse_06(const char *s, size_t n, struct str *scratch, struct mllog_
     if (!cJSON_IsObject(p->record.metadata))
         set_wrong(&p->wrong, MLLOG_TYPE, 0, "a record without a metadata that is an object");
 }
-
 
 static int is_digit(char c)
 {
