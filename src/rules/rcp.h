@@ -1,12 +1,12 @@
 /* Reference convergence points: how many epochs (or samples) the reference needs at a global batch
  * size, the floor that a closed submission may not beat, and the factor by which one that is faster
- * than the reference's mean is scaled. All numbers come out as those of MLPerf's rcp_checker, in its
- * default pass "pruned_rcps":
+ * than the reference's mean is scaled. All numbers come out as those of MLPerf's rcp_checker, in
+ * its default pass "pruned_rcps":
  *
  *   mean    of the reference's runs, sorted, without the best and the worst (unet3d: four each)
  *   stdev   of all of them, divided by n
- *   floor   the smallest mean that a one-sided two-sample t-test with pooled variance (the reference's
- *           stdev on both sides, 5 %) does not reject, by bisection from [0, mean] down to 1e-4;
+ *   floor   the smallest mean that a one-sided two-sample t-test with pooled variance (the
+ * reference's stdev on both sides, 5 %) does not reject, by bisection from [0, mean] down to 1e-4;
  *           the mean itself where stdev is 0
  *   pruned  points with a batch below that of the fastest one, then points above the straight line
  *           between their neighbours; what lies between two points left is interpolated
@@ -48,13 +48,13 @@ double rcp_student_quantile(double p, double df);
 double rcp_olympic_mean(const double *sorted, size_t n, size_t drop);
 
 enum rcp_kind {
-    RCP_NONE,         /* the round has no points for the benchmark */
-    RCP_NO_BATCH,     /* the logs name no batch, or different ones */
+    RCP_NONE,          /* the round has no points for the benchmark */
+    RCP_NO_BATCH,      /* the logs name no batch, or different ones */
     RCP_NOT_CONVERGED, /* more runs failed than may */
-    RCP_FOUND,        /* the reference ran this batch */
-    RCP_INTERPOLATED, /* between two points */
-    RCP_BELOW,        /* smaller than the smallest: held against that one */
-    RCP_ABOVE         /* larger than the largest: needs new reference runs */
+    RCP_FOUND,         /* the reference ran this batch */
+    RCP_INTERPOLATED,  /* between two points */
+    RCP_BELOW,         /* smaller than the smallest: held against that one */
+    RCP_ABOVE          /* larger than the largest: needs new reference runs */
 };
 
 struct rcp_test {
@@ -63,7 +63,7 @@ struct rcp_test {
     double batch;
     struct rcp_point point; /* that it was held against, with FOUND, INTERPOLATED, BELOW */
     double epochs;          /* the submission's mean; NAN without a test */
-    double factor;          /* the score's: mean of the point / epochs where that is above 1, else 1 */
+    double factor; /* the score's: mean of the point / epochs where that is above 1, else 1 */
 };
 
 /* The point for a batch, among those not pruned; RCP_FOUND, INTERPOLATED, BELOW, ABOVE or NONE. */

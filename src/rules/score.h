@@ -5,11 +5,11 @@
  * are dropped at that end. NCF in 0.5: 100 runs, the first 50 that converge, averaged.
  *
  * The interval (score_estimate) is for the score that these runs estimate: the olympic mean is a
- * trimmed mean, so it is that of Tukey and McLaughlin (1963): Student's t with h-1 degrees of freedom
- * on the Winsorised deviation, s_w / ((1 - 2g) sqrt(n)), h = n - 2 drop runs kept, g = drop / n. A run
- * that did not converge takes the slowest kept time's place, as any dropped run does. It needs two
- * kept runs: with one dropped at each end, four. For normal times its coverage is that promised;
- * tests/test_score.c holds it against simulation. */
+ * trimmed mean, so it is that of Tukey and McLaughlin (1963): Student's t with h-1 degrees of
+ * freedom on the Winsorised deviation, s_w / ((1 - 2g) sqrt(n)), h = n - 2 drop runs kept, g = drop
+ * / n. A run that did not converge takes the slowest kept time's place, as any dropped run does. It
+ * needs two kept runs: with one dropped at each end, four. For normal times its coverage is that
+ * promised; tests/test_score.c holds it against simulation. */
 #ifndef STAVE_RULES_SCORE_H
 #define STAVE_RULES_SCORE_H
 
@@ -19,15 +19,16 @@
 struct score_rule {
     int n_runs;          /* that make one result */
     int n_drop;          /* at each end; also how many may fail to converge */
-    int first_converged; /* of these runs, only the first so many that converge are averaged; 0: all */
+    int first_converged; /* of these runs, only the first so many that converge are averaged; 0: all
+                          */
 };
 /* n_runs is 0 for a benchmark that no round knows. */
 struct score_rule score_rule(const char *version, const char *benchmark);
 
 struct score_estimate {
-    double mean;      /* olympic, in the values' unit; NAN when nothing is left */
-    double low, high; /* 95 % interval of the mean; NAN with too few runs */
-    double stdev;     /* of all that converged, n-1; NAN below two */
+    double mean;                /* olympic, in the values' unit; NAN when nothing is left */
+    double low, high;           /* 95 % interval of the mean; NAN with too few runs */
+    double stdev;               /* of all that converged, n-1; NAN below two */
     double least, most, median; /* of all that converged; NAN without any */
     size_t n, n_failed;
 };
