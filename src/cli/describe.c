@@ -153,8 +153,13 @@ static void add_disks(const struct system_info *s, int i, struct str *out)
 
 static void add_word_once(struct str *out, const char *word)
 {
-    if (out->len && strstr(out->s, word))
-        return;
+    const size_t n = strlen(word);
+
+    for (const char *at = out->s; at && *at; at = strchr(at, ',')) {
+        at += strspn(at, ", ");
+        if (strncmp(at, word, n) == 0 && (at[n] == ',' || at[n] == '\0'))
+            return;
+    }
     add_comma(out);
     str_add(out, word);
 }
