@@ -11,6 +11,7 @@
 
 struct reader {
     struct log *log;
+    const struct mllog_visitor *also;
     double epochs, samples; /* of the last evaluation and train_samples so far */
     int timed;              /* the pair of run_start and run_stop is complete */
 };
@@ -129,7 +130,7 @@ static void add_evaluation(struct reader *reader, const struct mllog_record *r)
         .line = r->line,
     };
 
-    if (l->round05 && member(r->value, "epoch")) {
+    if (l->format == LOG_MLP05 && member(r->value, "epoch")) {
         e.value = number_of(member(r->value, "value"));
         e.epoch = number_of(member(r->value, "epoch")) + 1;
     }
@@ -196,10 +197,14 @@ static void take_size(struct reader *reader, const struct mllog_record *r)
 {
     struct log *const l = reader->log;
 
-    if (strcmp(r->key, "global_batch_size") == 0 || strcmp(r->key, "input_batch_size") == 0)
+    if (strcmp(r->key, "global_batch_size") == 0)
         l->batch = number_of(r->value);
     else if (strcmp(r->key, "train_samples") == 0)
         l->train_samples = reader->samples = number_of(r->value);
+    else if (strcmp(r->key, "preproc_num_train_examples") == 0)
+        l->train_samples = number_of(r->value);
+    else if (strcmp(r->key, "preproc_num_eval_examples") == 0)
+        l->eval_samples = number_of(r->value);
     else if (strcmp(r->key, "eval_samples") == 0)
         l->eval_samples = number_of(r->value);
 }
@@ -218,14 +223,24 @@ static void take_name(struct log *l, const struct mllog_record *r)
         set_text(&l->status, r->value);
 }
 
-static int take_record(void *context, const struct mllog_record *r)
+static enum log_format format_of(const struct mllog_record *r)
 {
-    struct reader *const reader = context;
+    static const char *const tokens[] = {":::MLLOG", ":::MLL", ":::MLP"};
+
+    for (int f = LOG_MLLOG; f <= LOG_MLP05; f++)
+        if (r->n_text >= strlen(tokens[f]) && memcmp(r->text, tokens[f], strlen(tokens[f])) == 0)
+            return (enum log_format)f;
+    return LOG_MLLOG;
+}
+
+static void take(struct reader *reader, const struct mllog_record *r)
+{
     struct log *const l = reader->log;
 
     l->n_records++;
+    l->format = format_of(r);
     if (is_time(reader, r) || is_progress(r->key))
-        return 0;
+        return;
     if (strcmp(r->key, "seed") == 0 || strcmp(r->key, "run_set_random_seed") == 0)
         add_seed(l, r);
     else if (strcmp(r->key, "eval_accuracy") == 0 || strcmp(r->key, "eval_error") == 0)
@@ -235,23 +250,31 @@ static int take_record(void *context, const struct mllog_record *r)
         take_name(l, r);
         add_setting(l, r);
     }
-    return 0;
+}
+
+static int take_record(void *context, const struct mllog_record *r)
+{
+    struct reader *const reader = context;
+
+    take(reader, r);
+    return reader->also && reader->also->record ? reader->also->record(reader->also->context, r)
+                                                : 0;
 }
 
 static int take_trouble(void *context, const struct mllog_trouble *t)
 {
-    struct log *const l = ((struct reader *)context)->log;
+    struct reader *const reader = context;
+    struct log *const l = reader->log;
 
-    if (t->kind <= MLLOG_LAST_NOTE)
-        return 0;
-    if (l->n_troubles++ == 0)
+    if (t->kind > MLLOG_LAST_NOTE && l->n_troubles++ == 0)
         l->trouble = xasprintf("line %zu, column %zu: %s", t->line, t->column, t->about);
-    return 0;
+    return reader->also && reader->also->trouble ? reader->also->trouble(reader->also->context, t)
+                                                 : 0;
 }
 
 /* ---- whole logs ---- */
 
-static void begin(struct reader *reader, struct log *l)
+static void begin(struct log *l)
 {
     *l = (struct log){
         .batch = NAN,
@@ -264,31 +287,28 @@ static void begin(struct reader *reader, struct log *l)
         .epochs = NAN,
         .samples_at_stop = NAN,
     };
-    *reader = (struct reader){.log = l, .epochs = NAN, .samples = NAN};
 }
 
-int log_read(struct log *l, const char *path)
+int log_read(struct log *l, const char *path, const struct mllog_visitor *also)
 {
-    struct reader reader;
-    const struct mllog_visitor v = {take_record, take_trouble, &reader};
+    struct reader reader = {.log = l, .also = also, .epochs = NAN, .samples = NAN};
     int rc;
 
-    begin(&reader, l);
-    rc = mllog_read_file(path, &v);
-    if (rc < 0)
+    begin(l);
+    rc = mllog_read_file(path, &(struct mllog_visitor){take_record, take_trouble, &reader});
+    if (rc != 0)
         log_release(l);
     return rc;
 }
 
 int log_read_memory(struct log *l, const char *bytes, size_t n)
 {
-    struct reader reader;
-    const struct mllog_visitor v = {take_record, take_trouble, &reader};
+    struct reader reader = {.log = l, .epochs = NAN, .samples = NAN};
     int rc;
 
-    begin(&reader, l);
-    rc = mllog_read_memory(bytes, n, &v);
-    if (rc < 0)
+    begin(l);
+    rc = mllog_read_memory(bytes, n, &(struct mllog_visitor){take_record, take_trouble, &reader});
+    if (rc != 0)
         log_release(l);
     return rc;
 }

@@ -13,6 +13,8 @@
 
 #include <stddef.h>
 
+struct mllog_visitor;
+
 struct log_seed {
     char *value;      /* as JSON: "123" */
     char *file;       /* of the metadata; NULL: absent */
@@ -45,8 +47,15 @@ struct log_setting {
     size_t line;
 };
 
+/* By the last record's line. */
+enum log_format {
+    LOG_MLLOG, /* 0.7 on; also of a log without any record */
+    LOG_MLL,   /* 0.6 */
+    LOG_MLP05, /* 0.5 */
+};
+
 struct log {
-    int round05;     /* 1: lines of v0.5 */
+    enum log_format format;
     char *benchmark; /* submission_benchmark; v0.5: the name in each line */
     char *division, *org, *platform, *status;
 
@@ -57,7 +66,7 @@ struct log {
     struct log_setting *settings; /* all of them, in the order of the log */
     size_t n_settings;
 
-    double batch; /* global_batch_size; v0.5: input_batch_size */
+    double batch; /* global_batch_size; NAN in v0.5, whose input_batch_size is each worker's own */
     double train_samples, eval_samples;
     double init_start_ms; /* the first */
     double init_stop_ms;
@@ -77,8 +86,9 @@ struct log {
     char *trouble;     /* the first of these: "line 7, column 12: ..." */
 };
 
-/* 0, also for a file without any record; E_IO when it can not be read. */
-int log_read(struct log *l, const char *path);
+/* 0, also for a file without any record; E_IO when it can not be read. also, which may be NULL,
+ * gets every record and trouble, too, and a code of its own ends the reading. */
+int log_read(struct log *l, const char *path, const struct mllog_visitor *also);
 int log_read_memory(struct log *l, const char *bytes, size_t n);
 void log_release(struct log *l);
 

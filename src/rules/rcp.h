@@ -37,15 +37,15 @@ struct rcp_points {
  * wrong. */
 int rcp_load(struct rcp_points *p, const char *version, const char *benchmark);
 /* The same from a text of that format. */
-int rcp_parse(struct rcp_points *p, const char *text, const char *benchmark);
+int rcp_parse(struct rcp_points *p, const char *text, const char *version, const char *benchmark);
 void rcp_release(struct rcp_points *p);
 
-/* P(T <= t) of Student's t distribution with df degrees of freedom, df > 0. */
-double rcp_student_cdf(double t, double df);
-/* Its inverse, 0 < p < 1. */
-double rcp_student_quantile(double p, double df);
 /* The mean of n sorted values without drop ones at each end; NAN when none is left. */
 double rcp_olympic_mean(const double *sorted, size_t n, size_t drop);
+
+/* The point that two others give for a batch between theirs. */
+struct rcp_point rcp_between(const struct rcp_points *p, double batch, const struct rcp_point *low,
+                             const struct rcp_point *high);
 
 enum rcp_kind {
     RCP_NONE,          /* the round has no points for the benchmark */
