@@ -12,6 +12,7 @@
 #include "eval/metrics.h"
 #include "models/resnet50.h"
 #include "rules/ruleset.h"
+#include "workloads/borrow.h"
 #include "workloads/workload.h"
 
 static const char ruleset_version[] = "4.0.0";
@@ -580,4 +581,6 @@ const struct workload workload_resnet50 = {
     .rules = rules,
     .prepare = prepare,
     .names = &torchvision,
+    .benchmark = "resnet",
+    .borrow = borrow_resnet50,
 };

@@ -42,6 +42,14 @@ struct workload_prepare {
     struct prepare_progress progress;
 };
 
+struct log;
+
+/* What a borrowed configuration must heed of this machine. */
+struct workload_borrow {
+    const char *from;       /* the log's name, for the comment */
+    long long most_at_once; /* samples */
+};
+
 struct workload {
     const char *name, *help;
     const char *data; /* what data it needs, in words */
@@ -59,6 +67,11 @@ struct workload {
     const char *(*rules)(const struct workload_settings *s, const struct task *t, struct str *out);
     int (*prepare)(const struct workload_prepare *p, struct prepare_result *out);
     const struct name_map *names; /* of the model people already have */
+    const char *benchmark;        /* submission_benchmark of its logs; NULL: MLPerf has none */
+    /* Appends the settings of another submitter's log of this benchmark as a configuration file,
+     * with comments on what is derived, missing or different here; NULL: it can not. E_DATA when
+     * the log does not say enough. */
+    int (*borrow)(const struct log *l, const struct workload_borrow *b, struct str *out);
 };
 
 /* Appends a line for each option that is not as the closed division demands, and for one that the
