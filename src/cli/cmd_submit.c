@@ -92,14 +92,16 @@ static void print_text(const struct submit_settings *own, const char *what,
                        const struct findings *f, const struct package_count *n, const char *written)
 {
     print_findings(f);
-    printf("%s: %zu results of %zu logs under ruleset %s; the official checkers %s", what,
-           n->results, n->logs, own->ruleset, f->count[FINDING_ERROR] ? "refuse" : "accept");
-    printf(", %s", stands(f)                  ? "and it stands"
-                   : f->count[FINDING_STRICT] ? "it does not stand by our stricter ones"
-                                              : "it does not stand");
-    if (f->count[FINDING_ERROR] || f->count[FINDING_STRICT])
-        printf(" (%zu errors, %zu stricter)", f->count[FINDING_ERROR], f->count[FINDING_STRICT]);
-    printf("\n");
+    printf("%s: %zu result%s of %zu logs under ruleset %s: ", what, n->results,
+           n->results == 1 ? "" : "s", n->logs, own->ruleset);
+    if (f->count[FINDING_ERROR])
+        printf("the official checkers refuse it (%zu errors, %zu stricter findings)\n",
+               f->count[FINDING_ERROR], f->count[FINDING_STRICT]);
+    else if (f->count[FINDING_STRICT])
+        printf("the official checkers accept it, and it does not stand (%zu stricter findings)\n",
+               f->count[FINDING_STRICT]);
+    else
+        printf("the official checkers accept it, and it stands\n");
     if (written)
         printf("%s: written\n", written);
 }

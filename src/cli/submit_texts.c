@@ -86,6 +86,12 @@ void submit_config(const cJSON *run, struct str *out)
 
 /* ---- scripts ---- */
 
+/* The run began with weights that somebody gave. */
+static int has_init(const cJSON *run)
+{
+    return cJSON_IsString(member(member(member(run, "options"), "run"), "init"));
+}
+
 static void begin_script(const char *about, struct str *out)
 {
     str_printf(out, "#!/bin/bash\n# %s\nset -euo pipefail\n\n", about);
@@ -167,10 +173,39 @@ void submit_readme(const struct submit *s, const struct submit_result *r, struct
         str_printf(out, "\n## What the rules say of these settings\n\n```\n%s```\n", rules);
 }
 
+/* The options' tables without what belongs to one run. */
+static void add_tables(const cJSON *run, struct str *out)
+{
+    const cJSON *table, *option;
+    int n_tables = 0;
+
+    cJSON_ArrayForEach(table, member(run, "options"))
+    {
+        int n = 0;
+
+        if (strcmp(table->string, "run") == 0)
+            continue;
+        str_printf(out, "%s\n    ", n_tables++ ? "," : "");
+        str_add_json(out, table->string);
+        str_add(out, ": {");
+        cJSON_ArrayForEach(option, table)
+        {
+            char *const text = cJSON_PrintUnformatted(option);
+
+            if (!is_own(option->string)) {
+                str_add(out, n++ ? ",\n      " : "\n      ");
+                str_add_json(out, option->string);
+                str_printf(out, ": %s", text ? text : "null");
+            }
+            cJSON_free(text);
+        }
+        str_add(out, "\n    }");
+    }
+}
+
 void submit_details(const struct submit *s, const struct submit_result *r, struct str *out)
 {
     const cJSON *const run = r->runs[0].run;
-    char *const options = cJSON_Print(member(run, "options"));
     const char *const values[][2] = {
         {"system", s->name},
         {"implementation", s->o.implementation},
@@ -187,6 +222,7 @@ void submit_details(const struct submit *s, const struct submit_result *r, struc
         str_printf(out, "%s\n  \"%s\": ", i ? "," : "", values[i][0]);
         str_add_json(out, values[i][1]);
     }
-    str_printf(out, ",\n  \"options\": %s\n}\n", options ? options : "{}");
-    cJSON_free(options);
+    str_add(out, ",\n  \"options\": {");
+    add_tables(run, out);
+    str_add(out, "\n  }\n}\n");
 }

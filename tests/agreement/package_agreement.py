@@ -21,6 +21,10 @@ import tempfile
 import warnings
 
 from mlperf_logging.package_checker import package_checker
+from mlperf_logging.rcp_checker import rcp_checker
+
+# The official table lost this entry when DLRM left the suite; the rules of its rounds say five.
+rcp_checker.submission_runs["training"].setdefault("dlrm", 5)
 
 ORG = "tiny"
 SYSTEM = "box"
@@ -351,7 +355,8 @@ def main():
     table = Table(os.path.abspath(sys.argv[1]))
     if len(sys.argv) > 2:
         for version, tree in zip(sys.argv[2::2], sys.argv[3::2]):
-            table.judge(f"{version} {os.path.basename(tree.rstrip('/'))}", tree.rstrip("/"), version)
+            table.judge(f"{version} {os.path.basename(tree.rstrip('/'))}", tree.rstrip("/"), version,
+                        os.environ.get("PARAMS", "").split())
     else:
         seed = int(os.environ.get("SEED", random.SystemRandom().randrange(10 ** 9)))
         print(f"SEED={seed}")
