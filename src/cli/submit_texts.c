@@ -135,17 +135,26 @@ void submit_datasets(const cJSON *run, struct str *out)
 
 void submit_run_and_time(const cJSON *run, struct str *out)
 {
-    begin_script(
-        "One timed run: run_and_time.sh DATA RUN. RUN/mlperf.log is its log; a new seed is "
-        "drawn.",
-        out);
+    const char *const args = has_init(run) ? "DATA RUN WEIGHTS" : "DATA RUN";
+    struct str about = STR_INIT;
+
+    str_printf(&about,
+               "One timed run: run_and_time.sh %s. RUN/mlperf.log is its log; a new seed is drawn.",
+               args);
+    begin_script(about.s, out);
     str_printf(out,
-               "data=${1:?usage: run_and_time.sh DATA RUN}\n"
-               "run=${2:?usage: run_and_time.sh DATA RUN}\n"
+               "data=${1:?usage: run_and_time.sh %s}\n"
+               "run=${2:?usage: run_and_time.sh %s}\n",
+               args, args);
+    if (has_init(run))
+        str_printf(out, "weights=${3:?usage: run_and_time.sh %s}\n", args);
+    str_printf(out,
                "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
-               "exec stave run %s --preset %s --config \"$here/config.yaml\" --data-dir \"$data\" "
-               "--out \"$run\"\n",
-               word(run, "workload"), word(run, "preset"));
+               "exec stave run %s --preset %s --config \"$here/config.yaml\" --data-dir "
+               "\"$data\" --out \"$run\"%s\n",
+               word(run, "workload"), word(run, "preset"),
+               has_init(run) ? " --init \"$weights\"" : "");
+    str_release(&about);
 }
 
 /* ---- documents ---- */
