@@ -7,7 +7,7 @@
 
 struct score_settings {
     char *ruleset, *system;
-    int json, table;
+    int json, table, unchecked;
 };
 
 /* clang-format off */
@@ -16,6 +16,7 @@ struct score_settings {
 static const struct opt_row rows[] = {
     ROW("ruleset", OPT_STRING, ruleset, .arg = "V", .help = "The round whose rules hold, 0.5.0 to 4.0.0; without it 0.5.0 or 0.6.0 where the lines have their format, else 4.0.0"),
     ROW("system", OPT_STRING, system, .arg = "FILE", .help = "The system's description (JSON), where none is found beside the results"),
+    ROW("unchecked", OPT_BOOL, unchecked, .dflt = "no", .help = "Let runs count whose logs the round's checks refuse; the result does not stand then"),
     ROW("table", OPT_BOOL, table, .dflt = "no", .help = "A line a result, also of a single one"),
     ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print one JSON document"),
 };
@@ -43,7 +44,8 @@ static int report(const struct results *s, const struct score_settings *own)
 
 static int score(const struct command_line *line, const struct score_settings *own)
 {
-    struct results s = {.version = own->ruleset, .system = own->system};
+    struct results s = {
+        .version = own->ruleset, .system = own->system, .unchecked = own->unchecked};
     int rc = results_find(&s, line->args, (size_t)line->n_args);
 
     if (rc == 0 && s.n == 0)

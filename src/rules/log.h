@@ -41,7 +41,7 @@ struct log_evaluation {
 /* A record that is not one of time or progress: a hyper-parameter, a size, a name. */
 struct log_setting {
     char *key;
-    char *value; /* as JSON text: "0.9", "\"lars\"", "[1,2]", "null" */
+    char *value; /* as JSON text: "0.9", "\"lars\"", "[1,2]", "null"; or NaN, Infinity, -Infinity */
     char *file;  /* of the metadata; NULL: absent */
     long long lineno;
     size_t line;
