@@ -267,7 +267,8 @@ static int read_benchmark(struct parser *p)
         return read_evaluate(p, b);
     else
         return mistake(
-            p, "a benchmark has title, metric, target, runs, drop, first, evaluate, weights and note");
+            p,
+            "a benchmark has title, metric, target, runs, drop, first, evaluate, weights and note");
     return 0;
 }
 
