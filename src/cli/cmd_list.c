@@ -1,12 +1,24 @@
 /* `stave list`: what there is to run here. */
 #include <stdio.h>
+#include <string.h>
 
 #include "backend/backend.h"
 #include "base/cpus.h"
 #include "base/err.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "rules/ruleset.h"
 #include "workloads/workload.h"
+
+struct list_settings {
+    int rules;
+};
+
+static const struct opt_row rows[] = {
+    OPT_ROW(list_settings, "rules", OPT_BOOL, rules, .dflt = "no",
+            .help = "Print MLPerf's rules: of all rounds, of one, or of one benchmark of it"),
+};
+static const struct opt_table options = {"list", rows, COUNT_OF(rows)};
 
 static void print_workloads(void)
 {
@@ -45,23 +57,76 @@ static int print_devices(void)
     return 0;
 }
 
+/* ---- rules ---- */
+
+static void print_rounds(void)
+{
+    puts("Rounds of MLPerf Training; stave list --rules ROUND [BENCHMARK] prints one:");
+    for (const char *const *v = ruleset_versions(); *v; v++) {
+        const struct ruleset *const r = ruleset_find(*v);
+
+        printf("  %s %s", *v, strcmp(*v, RULESET_PINNED) == 0 ? "(pinned)" : "        ");
+        for (size_t i = 0; i < r->n_benchmarks; i++)
+            printf(" %s", r->benchmarks[i].name);
+        puts("");
+    }
+}
+
+static int print_rules(const char *const *args, int n_args)
+{
+    const struct ruleset *const r = n_args ? ruleset_find(args[0]) : NULL;
+    const struct rule_benchmark *const b = r && n_args > 1 ? ruleset_benchmark(r, args[1]) : NULL;
+    struct str out = STR_INIT;
+
+    if (n_args == 0) {
+        print_rounds();
+        return 0;
+    }
+    if (!r)
+        return ruleset_unknown(args[0]);
+    if (n_args > 1 && !b)
+        return err(E_USAGE, "round %s has no benchmark \"%s\"; stave list --rules %s names them",
+                   args[0], args[1], args[0]);
+    str_add(&out, "");
+    if (b)
+        ruleset_print_benchmark(r, b, &out);
+    else
+        ruleset_print(r, &out);
+    fputs(out.s, stdout);
+    str_release(&out);
+    return 0;
+}
+
+static int print_here(const struct command_line *line)
+{
+    if (line->n_args)
+        return err(E_USAGE, "stave list takes arguments only with --rules");
+    print_workloads();
+    return print_devices();
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
+    struct list_settings own;
     struct command_line line;
     int rc;
 
     command_line_init(&line, self, argc, argv);
+    command_line_bind(&line, &options, &own);
     rc = command_line_parse(&line);
-    if (rc == 0) {
-        print_workloads();
-        rc = print_devices();
-    }
+    if (rc == 0)
+        rc = own.rules ? print_rules(line.args, line.n_args) : print_here(&line);
     command_line_release(&line);
     return rc < 0 ? rc : EXIT_REACHED;
 }
 
+static const struct opt_table *const tables[] = {&options, NULL};
+
 const struct command command_list = {
     .name = "list",
+    .args = "[ROUND [BENCHMARK]]",
+    .max_args = 2,
     .summary = "Show the workloads, their presets and data, and what this machine can run",
+    .tables = tables,
     .run = run,
 };

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/rule_sink.h"
 #include "cli/run_folder.h"
 #include "cli/setup.h"
 #include "trace/sinks.h"
@@ -20,7 +21,7 @@ enum only { ONLY_ALL, ONLY_EVALUATE };
 static const char *const only_names[] = {"all", "evaluate", NULL};
 
 struct run_settings {
-    char *out, *init, *export;
+    char *out, *init, *export, *ruleset;
     int resume, only, dry_run, json;
 };
 
@@ -36,6 +37,8 @@ static const struct opt_row rows[] = {
         .help = "Write the final weights to this safetensors file too, under the names of torchvision"),
     ROW("only", OPT_CHOICE, only, .dflt = "all", .choices = only_names, .arg = "STAGE",
         .help = "Make one stage of the run: evaluate measures the weights of --init and trains nothing"),
+    ROW("ruleset", OPT_STRING, ruleset, .arg = "ROUND",
+        .help = "The MLPerf round whose rules hold; the workload's own by default"),
     ROW("dry-run", OPT_BOOL, dry_run, .dflt = "no", .help = "Print the settings and what the run needs, and stop"),
     ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print the result as one JSON document"),
 };
@@ -135,6 +138,8 @@ static int open_trace(struct run *r)
                                                                    METRIC_LOWER_IS_BETTER
                                                                ? TERMINAL_LOWER_IS_BETTER
                                                                : TERMINAL_HIGHER_IS_BETTER};
+    const struct rule_sink_options rules = {
+        ruleset_find(workload_ruleset(r->setup.workload, &r->setup.settings))};
     int rc;
 
     rc = again ? run_folder_keep_log(r->dir) : 0;
@@ -145,6 +150,8 @@ static int open_trace(struct run *r)
         rc = trace_add(&r->trace, &jsonl_sink, &jsonl);
     if (rc == 0)
         rc = trace_add(&r->trace, &terminal_sink, &terminal);
+    if (rc == 0 && r->own.only != ONLY_EVALUATE)
+        rc = trace_add(&r->trace, &rule_sink, &rules);
     free(log);
     free(events);
     if (rc < 0)
@@ -235,7 +242,7 @@ static void print_result(const struct run *r)
     if (t->resumed)
         printf("\nresumed: the log covers the last start only, so it is no timed result");
     printf("\n%s division under MLPerf ruleset %s; run folder: %s\n", r->division,
-           r->setup.workload->ruleset, r->dir);
+           workload_ruleset(r->setup.workload, &r->setup.settings), r->dir);
 }
 
 static int exit_code(const struct train_result *t)
@@ -395,6 +402,8 @@ static int run_task(struct run *r)
     int rc;
 
     TRY(check_options(&r->own));
+    r->setup.settings.ruleset = r->own.ruleset;
+    TRY(workload_check_ruleset(r->setup.workload, &r->setup.settings));
     r->setup.settings.only_evaluate = r->own.only == ONLY_EVALUATE;
     TRY(train_settings_check(&r->setup.settings.train));
     TRY(r->setup.workload->open(&r->setup.settings, 1, &r->task));

@@ -88,7 +88,7 @@ int run_folder_write_run(const char *dir, const struct setup *s, const struct ta
                ",\n  \"workload\": \"%s\",\n  \"preset\": \"%s\",\n  \"seed\": %llu,\n  "
                "\"ruleset\": \"%s\",\n  \"division\": \"%s\"",
                s->workload->name, s->preset->name, (unsigned long long)run->seed,
-               s->workload->ruleset, division);
+               workload_ruleset(s->workload, &s->settings), division);
     str_printf(&out, ",\n  \"parameters\": %lld", run->needs.parameters);
     str_add(&out, ",\n  \"rules\": ");
     str_add_json(&out, rules.s);

@@ -158,7 +158,9 @@ static void check_schedule(struct rule_check *c, const struct mllog_record *r)
         c->own.off_schedule = 1;
         str_reset(&c->found);
         str_printf(&c->found, "an evaluation after epoch %.10g", epoch);
-        find(c, RULE_WARNING, "schedule", r, c->found.s, c->benchmark->evaluate);
+        str_reset(&c->expected);
+        rule_add_schedule(c->benchmark, &c->expected);
+        find(c, RULE_WARNING, "schedule", r, c->found.s, c->expected.s);
     }
     c->own.n_evals++;
     c->own.last_eval_epoch = epoch;

@@ -181,8 +181,8 @@ const struct rule_key *const *ruleset_rows(const struct ruleset *r, int name, si
 
 /* What a test wants, as a phrase: "0.0001 times a power of two". */
 void rule_add_wanted(const struct rule_test *t, struct str *out);
-/* The whole test, as a clause of the file: "metadata epoch_count? > 0". */
-void rule_add_test(const struct rule_test *t, struct str *out);
+/* When the closed division evaluates: "after every epoch"; nothing when the round does not say. */
+void rule_add_schedule(const struct rule_benchmark *b, struct str *out);
 /* For people: the round, or one benchmark of it. */
 void ruleset_print(const struct ruleset *r, struct str *out);
 void ruleset_print_benchmark(const struct ruleset *r, const struct rule_benchmark *b,

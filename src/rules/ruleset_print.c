@@ -140,7 +140,7 @@ static void add_count(const struct rule_key *k, struct str *out)
         str_printf(&text, "%d+", k->least);
     else
         str_add(&text, k->count == RULE_ONCE ? "1" : k->count == RULE_ANY ? "any" : "setting");
-    str_printf(out, "%-16s", text.s);
+    str_printf(out, "%-18s ", text.s);
     str_release(&text);
 }
 
@@ -183,6 +183,19 @@ static void add_target(const struct rule_benchmark *b, struct str *out)
         str_printf(out, ", %.10g", b->target2);
 }
 
+void rule_add_schedule(const struct rule_benchmark *b, struct str *out)
+{
+    if (b->eval_every == 1)
+        str_add(out, "after every epoch");
+    else if (b->eval_every > 0)
+        str_printf(out, "every %lld epochs, first after epoch %lld to %lld", b->eval_every,
+                   b->eval_first, b->eval_last);
+    else if (b->eval_at[0])
+        str_printf(out, "after the epochs %s", b->evaluate + strlen("at "));
+    else if (b->evaluate)
+        str_add(out, b->evaluate);
+}
+
 static void add_facts(const struct rule_benchmark *b, struct str *out)
 {
     str_printf(out, "%-18s %-20s target ", b->name, b->title);
@@ -192,7 +205,8 @@ static void add_facts(const struct rule_benchmark *b, struct str *out)
         str_printf(out, " of which the %d best and the %d worst do not count", b->n_drop,
                    b->n_drop);
     if (b->evaluate)
-        str_printf(out, "; evaluated %s", b->evaluate);
+        str_add(out, "; evaluated ");
+    rule_add_schedule(b, out);
     if (b->published_weights)
         str_add(out, "; starts from published weights");
     if (b->note)

@@ -35,7 +35,7 @@ static int is_wanted(const struct mllog *m, enum trace_key key)
     return audience == TRACE_STANDARD || (audience == TRACE_EXTRA && m->extra_keys);
 }
 
-static void format_record(struct str *out, const struct trace_event *e)
+void mllog_add_record(struct str *out, const struct trace_event *e)
 {
     static const char *const types[] = {
         [TRACE_TYPE_POINT] = "POINT_IN_TIME",
@@ -78,7 +78,7 @@ static int mllog_event(void *state, const struct trace_event *e)
     if (!is_wanted(m, e->key))
         return 0;
     str_reset(&m->file.line);
-    format_record(&m->file.line, e);
+    mllog_add_record(&m->file.line, e);
     note_record(m);
     m->failed = line_file_put(&m->file) < 0;
     return m->failed ? E_IO : 0;
@@ -116,8 +116,8 @@ static int check_file(const struct mllog *m)
 {
     struct check c = {.m = m};
 
-    TRY(mllog_read_file(
-        m->file.path, &(struct mllog_visitor){check_record, check_trouble, &c, MLLOG_FORMAT_JSON}));
+    TRY(mllog_read_file_as(MLLOG_FORMAT_JSON, m->file.path,
+                           &(struct mllog_visitor){check_record, check_trouble, &c}));
     if (c.n < m->n)
         return err(E_DATA, "%s holds %zu of the %zu records of this run", m->file.path, c.n, m->n);
     return 0;

@@ -15,6 +15,8 @@ struct mllog_options {
     enum { MLLOG_STANDARD_KEYS, MLLOG_EXTRA_KEYS } keys;
 };
 extern const struct trace_sink_ops mllog_sink;
+/* Appends the record that the log gets for an event, without a newline. */
+void mllog_add_record(struct str *out, const struct trace_event *e);
 
 /* events.jsonl: every event, one JSON object a line, written at once. Metadata stands beside
  * time_ms, elapsed_ns, type, key, value, file and lineno. What is not known is absent; NaN and

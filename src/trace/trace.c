@@ -44,9 +44,10 @@ int trace_add(struct trace *t, const struct trace_sink_ops *ops, const void *opt
     return 0;
 }
 
-static void note_failure(struct trace *t, const struct trace_sink_ops *sink, int rc)
+static void note_failure(struct trace *t, const struct trace_sink_ops *sink, int rc,
+                         const char *behind)
 {
-    warning("%s: %s; nothing more is written there", sink->name, err_reason());
+    warning("%s: %s%s", sink->name, err_reason(), behind);
     if (t->rc < 0 || sink->shows_only)
         return;
     t->rc = rc;
@@ -82,7 +83,7 @@ void trace_emit(struct trace *t, const struct trace_event *given)
         const int rc = t->sinks[i].ops->event(t->sinks[i].state, &e);
         if (rc < 0) {
             t->sinks[i].failed = 1;
-            note_failure(t, t->sinks[i].ops, rc);
+            note_failure(t, t->sinks[i].ops, rc, "; nothing more is written there");
         }
     }
 }
@@ -94,7 +95,7 @@ int trace_close(struct trace *t)
     for (size_t i = 0; i < t->n_sinks; i++) {
         rc = t->sinks[i].ops->close(t->sinks[i].state);
         if (rc < 0 && !t->sinks[i].failed)
-            note_failure(t, t->sinks[i].ops, rc);
+            note_failure(t, t->sinks[i].ops, rc, "");
     }
     rc = t->rc < 0 ? err(t->rc, "%s", t->reason) : 0;
     free(t->reason);

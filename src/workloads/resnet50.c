@@ -15,7 +15,6 @@
 #include "workloads/borrow.h"
 #include "workloads/workload.h"
 
-static const char ruleset_version[] = "4.0.0";
 extern const struct workload workload_resnet50;
 
 struct resnet50_settings {
@@ -318,12 +317,13 @@ static void run_settings(const struct workload_settings *s, const struct task *t
         add_optimiser[t->optimizer](out, t);
 }
 
-static const struct rule_benchmark *benchmark(void)
+static const struct rule_benchmark *benchmark(const struct workload_settings *s)
 {
-    return ruleset_benchmark(ruleset_find(ruleset_version), "resnet");
+    return ruleset_benchmark(ruleset_find(workload_ruleset(&workload_resnet50, s)), "resnet");
 }
 
-static size_t table_deviations(const struct settings *s, struct str *out)
+static size_t table_deviations(const struct rule_benchmark *b, const struct settings *s,
+                               struct str *out)
 {
     struct rule_setting given[MAX_SETTINGS];
 
@@ -335,7 +335,7 @@ static size_t table_deviations(const struct settings *s, struct str *out)
                                                                            : 0,
                                          .text = v->kind == TRACE_STRING ? v->text : NULL};
     }
-    return rules_deviations(benchmark(), given, s->n, out);
+    return rules_deviations(b, given, s->n, out);
 }
 
 static const char *rules(const struct workload_settings *s, const struct task *t, struct str *out)
@@ -343,9 +343,9 @@ static const char *rules(const struct workload_settings *s, const struct task *t
     struct settings settings;
     size_t deviations;
 
-    str_printf(out, "ruleset %s, benchmark resnet\n", ruleset_version);
+    str_printf(out, "ruleset %s, benchmark resnet\n", workload_ruleset(&workload_resnet50, s));
     run_settings(s, t, &settings);
-    deviations = table_deviations(&settings, out);
+    deviations = table_deviations(benchmark(s), &settings, out);
     deviations += workload_closed_deviations(&workload_resnet50, s, out);
     if (s->from_weights) {
         deviations++;
@@ -355,7 +355,7 @@ static const char *rules(const struct workload_settings *s, const struct task *t
         deviations++;
         str_add(out, "the device computes nothing, so no result of it counts\n");
     }
-    rules_convergence(benchmark(), s->train.batch_size, out);
+    rules_convergence(benchmark(s), s->train.batch_size, out);
     str_add(out, "\n");
     return rules_division(deviations);
 }
@@ -580,7 +580,8 @@ const struct workload workload_resnet50 = {
     .settings_bytes = sizeof(struct resnet50_settings),
     .presets = presets,
     .closed = closed,
-    .ruleset = ruleset_version,
+    .ruleset = RULESET_PINNED,
+    .benchmark = "resnet",
     .open = open_run,
     .close = close_run,
     .rules = rules,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "rules/ruleset.h"
 
 /* clang-format off */
 #define WORKLOAD(name) extern const struct workload workload_##name;
@@ -99,4 +100,24 @@ size_t workload_closed_deviations(const struct workload *w, const struct workloa
         for (size_t i = 0; i < all[t].table->n_rows; i++)
             n += option_deviates(w, &all[t].table->rows[i], all[t].values, s->train.optimizer, out);
     return n;
+}
+
+const char *workload_ruleset(const struct workload *w, const struct workload_settings *s)
+{
+    return s->ruleset ? s->ruleset : w->ruleset;
+}
+
+int workload_check_ruleset(const struct workload *w, const struct workload_settings *s)
+{
+    const char *const version = workload_ruleset(w, s);
+    const struct ruleset *const r = ruleset_find(version);
+
+    if (!r)
+        return ruleset_unknown(version);
+    if (r->format != MLLOG_FORMAT_JSON)
+        return err(E_USAGE, "a run writes the log of the rounds from 0.7.0 on, not that of %s",
+                   version);
+    if (!ruleset_benchmark(r, w->benchmark))
+        return err(E_USAGE, "round %s is without the benchmark %s", version, w->benchmark);
+    return 0;
 }

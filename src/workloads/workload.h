@@ -22,9 +22,10 @@ struct workload_settings {
     struct data_settings data;
     void *own;
     /* What no option of these tables says but the rules and open ask. */
-    int computes;      /* the device's results mean something */
-    int from_weights;  /* training starts from weights somebody gives, not from random ones */
-    int only_evaluate; /* open does without the training data */
+    int computes;        /* the device's results mean something */
+    int from_weights;    /* training starts from weights somebody gives, not from random ones */
+    int only_evaluate;   /* open does without the training data */
+    const char *ruleset; /* the round that was asked for; NULL: the workload's */
 };
 
 /* What the closed division says of one option. */
@@ -61,7 +62,8 @@ struct workload {
     void (*close)(struct task *t);
     /* Every option of train_options, data_options and the workload's own table must stand here. */
     const struct closed_option *closed;
-    const char *ruleset; /* the pinned MLPerf round: "4.0.0" */
+    const char *ruleset;   /* the pinned MLPerf round: "4.0.0" */
+    const char *benchmark; /* its name there: "resnet" */
     /* Appends, a line each, what the pinned rules say of these settings and of the open task's
      * number of samples. Returns the division, "closed" or "open". */
     const char *(*rules)(const struct workload_settings *s, const struct task *t, struct str *out);
@@ -73,6 +75,12 @@ struct workload {
      * the log does not say enough. */
     int (*borrow)(const struct log *l, const struct workload_borrow *b, struct str *out);
 };
+
+/* The round whose rules hold for a run with these settings. */
+const char *workload_ruleset(const struct workload *w, const struct workload_settings *s);
+/* E_USAGE when there is no such round, it does without the benchmark, or its logs are not the ones
+ * that a run writes. */
+int workload_check_ruleset(const struct workload *w, const struct workload_settings *s);
 
 /* Appends a line for each option that is not as the closed division demands, and for one that the
  * list does not know, which nobody has judged yet; returns how many. */
