@@ -587,6 +587,5 @@ const struct workload workload_resnet50 = {
     .rules = rules,
     .prepare = prepare,
     .names = &torchvision,
-    .benchmark = "resnet",
     .borrow = borrow_resnet50,
 };

@@ -69,7 +69,6 @@ struct workload {
     const char *(*rules)(const struct workload_settings *s, const struct task *t, struct str *out);
     int (*prepare)(const struct workload_prepare *p, struct prepare_result *out);
     const struct name_map *names; /* of the model people already have */
-    const char *benchmark;        /* submission_benchmark of its logs; NULL: MLPerf has none */
     /* Appends the settings of another submitter's log of this benchmark as a configuration file,
      * with comments on what is derived, missing or different here; NULL: it can not. E_DATA when
      * the log does not say enough. */
