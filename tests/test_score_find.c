@@ -223,6 +223,14 @@ static void test_text_of_one_result(void **state)
          "times as long\n");
 }
 
+/* A log's names do not steer the terminal. */
+static void test_control_characters(void **state)
+{
+    run_folders(*state, "good", &resnet, 5);
+    free(scratch_file(*state, "box.json", "{\"system_name\": \"B\\u001b[31mox\"}"));
+    says(*state, "good --system box.json", 0, "system B?[31mox, submitted by Org");
+}
+
 static void test_json(void **state)
 {
     static char out[1 << 16];
@@ -257,6 +265,7 @@ int main(void)
         SCRATCH(test_entry_of_an_old_round),
         SCRATCH(test_exit_codes),
         SCRATCH(test_text_of_one_result),
+        SCRATCH(test_control_characters),
         SCRATCH(test_json),
     };
 

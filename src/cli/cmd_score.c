@@ -24,6 +24,14 @@ static const struct opt_row rows[] = {
 
 static const struct opt_table options = {"score", rows, COUNT_OF(rows)};
 
+/* Names come out of other people's logs and must not steer the terminal. */
+static void make_printable(struct str *text)
+{
+    for (size_t i = 0; i < text->len; i++)
+        if (((unsigned char)text->s[i] < 0x20 && text->s[i] != '\n') || text->s[i] == 0x7F)
+            text->s[i] = '?';
+}
+
 static int report(const struct results *s, const struct score_settings *own)
 {
     struct str out = STR_INIT;
@@ -35,6 +43,7 @@ static int report(const struct results *s, const struct score_settings *own)
         score_report_result(&s->list[0], &out);
     else
         score_report_table(s, &out);
+    make_printable(&out);
     fwrite(out.s, 1, out.len, stdout);
     str_release(&out);
     for (size_t i = 0; i < s->n; i++)

@@ -85,7 +85,7 @@ static void add_runs(const struct result *r, struct str *out)
     const int width = (int)name_width(r);
 
     str_printf(out, "%-*s%11s%13s%11s%13s%s\n", width, "run", "minutes",
-               r->epochs.mean > 1e4 ? "samples" : "epochs", "quality", "samples/s",
+               rcp_unit(r->benchmark, r->epochs.mean), "quality", "samples/s",
                result_accelerators(r) > 0 ? " /accelerator" : "");
     for (size_t i = 0; i < r->n_runs; i++)
         add_run(r, &r->runs[i], width, out);
@@ -130,8 +130,8 @@ static void add_convergence(const struct result *r, struct str *out)
     const struct score_estimate *const e = &r->epochs;
 
     if (isfinite(e->mean))
-        str_printf(out, "%s%.10g to the target on average, %.10g to %.10g\n",
-                   e->mean > 1e4 ? "samples     " : "epochs      ", e->mean, e->least, e->most);
+        str_printf(out, "%-12s%.10g to the target on average, %.10g to %.10g\n",
+                   rcp_unit(r->benchmark, e->mean), e->mean, e->least, e->most);
     if (isfinite(r->per_second))
         str_printf(out, "throughput  %.1f samples/s, evaluation included", r->per_second);
     if (isfinite(r->per_second) && result_accelerators(r) > 0)
@@ -159,9 +159,11 @@ static void add_anchor(void *context, const struct anchor *a)
 
     if (strncmp(c->r->version, a->round, strlen(a->round)) != 0)
         return;
-    str_printf(c->out, "%s%8.2f  %s", c->n++ ? "            " : "published   ", a->minutes,
-               a->system);
-    if (a->accelerators >= 0)
+    str_printf(c->out, "%s%8.*f  %s", c->n++ ? "            " : "published   ",
+               a->minutes < 1 ? 3 : 2, a->minutes, a->system);
+    if (a->accelerators == 0)
+        str_add(c->out, ", no accelerator");
+    else if (a->accelerators > 0)
         str_printf(c->out, ", %d accelerator%s", a->accelerators, a->accelerators == 1 ? "" : "s");
     str_printf(c->out, "; this result takes %.3f times as long\n", c->r->minutes / a->minutes);
 }

@@ -121,6 +121,8 @@ static void add_evaluation(struct reader *reader, const struct mllog_record *r)
         .value = number_of(r->value),
         .epoch = rounded(number_of(mllog_member(r->metadata, "epoch_num"))),
         .samples = number_of(mllog_member(r->metadata, "samples_count")),
+        .step = number_of(mllog_member(r->metadata, "step_num")),
+        .metric = text_of(mllog_member(r->metadata, "metric")),
         .line = r->line,
     };
 
@@ -133,6 +135,38 @@ static void add_evaluation(struct reader *reader, const struct mllog_record *r)
     l->evaluations = one_more(l->evaluations, l->n_evaluations, sizeof(*l->evaluations));
     l->evaluations[l->n_evaluations++] = e;
     reader->epochs = counts_samples(l->benchmark) ? e.samples : e.epoch;
+}
+
+static double place_of(const struct log_evaluation *e)
+{
+    return isnan(e->samples) ? e->step : e->samples;
+}
+
+/* Whether one of the evaluations at this place says so of its metric. */
+static int passed_at(const struct log *l, double place, const char *metric)
+{
+    for (size_t i = 0; i < l->n_evaluations; i++) {
+        const struct log_evaluation *const e = &l->evaluations[i];
+
+        if (place_of(e) == place && e->metric && strcmp(e->metric, metric) == 0 &&
+            (strcmp(metric, "FID") == 0 ? e->value <= 90 : e->value >= 0.15))
+            return 1;
+    }
+    return 0;
+}
+
+/* Stable Diffusion: FID and CLIP come in any order, some after others of later steps. */
+static double first_pass(const struct log *l)
+{
+    double first = NAN;
+
+    for (size_t i = 0; i < l->n_evaluations; i++) {
+        const double place = place_of(&l->evaluations[i]);
+
+        if (!(place >= first) && passed_at(l, place, "FID") && passed_at(l, place, "CLIP"))
+            first = place;
+    }
+    return first;
 }
 
 /* Some logs of 0.5 have the word as a text. */
@@ -157,6 +191,8 @@ static void end_run(struct reader *reader, const struct mllog_record *r)
     l->run_stop_line = r->line;
     success = l->run_status && strcmp(l->run_status, "success") == 0;
     l->epochs = success ? reader->epochs : NAN;
+    if (success && l->benchmark && strcmp(l->benchmark, "stable_diffusion") == 0)
+        l->epochs = first_pass(l);
     l->samples_at_stop = success ? reader->samples : NAN;
 }
 
@@ -291,17 +327,23 @@ static void begin(struct log *l)
     };
 }
 
-int log_read(struct log *l, const char *path, const struct mllog_visitor *also)
+int log_read_as(struct log *l, enum mllog_format format, const char *path,
+                const struct mllog_visitor *also)
 {
     struct reader reader = {.log = l, .also = also, .epochs = NAN, .samples = NAN};
     int rc;
 
     begin(l);
-    rc = mllog_read_file(path, &(struct mllog_visitor){take_record, take_trouble, &reader,
-                                                       also ? also->format : MLLOG_FORMAT_ANY});
+    rc = mllog_read_file_as(format, path,
+                            &(struct mllog_visitor){take_record, take_trouble, &reader});
     if (rc != 0)
         log_release(l);
     return rc;
+}
+
+int log_read(struct log *l, const char *path, const struct mllog_visitor *also)
+{
+    return log_read_as(l, MLLOG_FORMAT_ANY, path, also);
 }
 
 int log_read_memory(struct log *l, const char *bytes, size_t n)
@@ -310,8 +352,7 @@ int log_read_memory(struct log *l, const char *bytes, size_t n)
     int rc;
 
     begin(l);
-    rc = mllog_read_memory(
-        bytes, n, &(struct mllog_visitor){take_record, take_trouble, &reader, MLLOG_FORMAT_ANY});
+    rc = mllog_read_memory(bytes, n, &(struct mllog_visitor){take_record, take_trouble, &reader});
     if (rc != 0)
         log_release(l);
     return rc;
@@ -327,6 +368,7 @@ static void release_lists(struct log *l)
         for (size_t k = 0; k < l->evaluations[i].n_members; k++)
             free(l->evaluations[i].members[k].name);
         free(l->evaluations[i].members);
+        free(l->evaluations[i].metric);
     }
     for (size_t i = 0; i < l->n_settings; i++) {
         free(l->settings[i].key);

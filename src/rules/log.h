@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-struct mllog_visitor;
+#include "trace/mllog_read.h"
 
 struct log_seed {
     char *value;      /* as JSON: "123" */
@@ -30,6 +30,8 @@ struct log_evaluation {
     double epoch;   /* metadata epoch_num, rounded to three places as the rcp checker does; v0.5's
                        epoch plus one, since that round counts from 0 */
     double samples; /* metadata samples_count */
+    double step;    /* metadata step_num */
+    char *metric;   /* metadata metric; NULL: absent */
     struct log_member {
         char *name;
         double value;
@@ -76,8 +78,11 @@ struct log {
     size_t run_stop_line;
 
     /* To the target, as the rcp checker counts: the epoch_num of the last evaluation before the
-     * last run_stop, when that is a success; else NAN. samples_at_stop is the same of the last
-     * record train_samples, which BERT submissions of 1.0 to 2.0 give in place of epoch_num. */
+     * last run_stop, when that is a success; else NAN. Of llama2_70b_lora samples_count in place
+     * of epoch_num; of stable_diffusion the smallest samples_count (else step_num) at which both
+     * metrics passed, since these are logged when they are ready. samples_at_stop is the same of
+     * the last record train_samples, which BERT submissions of 1.0 to 2.0 give in place of
+     * epoch_num. */
     double epochs;
     double samples_at_stop;
 
@@ -89,6 +94,9 @@ struct log {
 /* 0, also for a file without any record; E_IO when it can not be read. also, which may be NULL,
  * gets every record and trouble, too, and a code of its own ends the reading. */
 int log_read(struct log *l, const char *path, const struct mllog_visitor *also);
+/* The same with records of one format, as mllog_read_file_as. */
+int log_read_as(struct log *l, enum mllog_format format, const char *path,
+                const struct mllog_visitor *also);
 int log_read_memory(struct log *l, const char *bytes, size_t n);
 void log_release(struct log *l);
 

@@ -186,8 +186,11 @@ static double samples_of(const struct result *r, const struct result_run *run)
         return run->epochs;
     if (strcmp(b, "dlrm") == 0)
         return (run->epochs - 1) * each; /* the first pass is epoch 1.0 to 2.0 */
-    if (strcmp(b, "minigo") == 0 || strcmp(b, "gpt3") == 0 || strcmp(b, "stable_diffusion") == 0)
+    if (strcmp(b, "minigo") == 0 || strcmp(b, "gpt3") == 0 ||
+        (strcmp(b, "stable_diffusion") == 0 && run->epochs < 1e5))
         return NAN;
+    if (strcmp(b, "stable_diffusion") == 0)
+        return run->epochs;
     return run->epochs * each;
 }
 

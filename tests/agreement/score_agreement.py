@@ -137,8 +137,6 @@ def points(dump):
     for version in ("1.0.0", "1.1.0", "2.0.0", "2.1.0", "3.0.0", "3.1.0", "4.0.0"):
         for path in sorted(glob.glob(os.path.dirname(rcp_checker.__file__) + "/training_%s/rcps_*.json" % version)):
             benchmark = os.path.basename(path)[5:-5]
-            if benchmark == "stable_diffusion":  # no workload of this project; its tool reads two metrics
-                continue
             checker = rcp_checker.RCP_Checker("training", version, benchmark, False)
             lines = subprocess.run([dump, version, benchmark], capture_output=True, text=True).stdout.split("\n")
             mine = sorted(line for line in lines if line)
