@@ -68,6 +68,12 @@ static int add_folder(struct submit *s, const char *dir)
     return rc;
 }
 
+/* What a set of runs keeps of attempts that did not come to their end. */
+static int is_attempt(const char *name)
+{
+    return strstr(name, ".interrupted-") || strstr(name, ".failed-");
+}
+
 static int add_folders(struct submit *s)
 {
     struct dirent **names;
@@ -79,7 +85,8 @@ static int add_folders(struct submit *s)
     for (int i = 0; i < n; i++) {
         char *const dir = file_join(s->o.dir, names[i]->d_name);
 
-        if (rc == 0 && names[i]->d_name[0] != '.' && file_is_folder(dir))
+        if (rc == 0 && names[i]->d_name[0] != '.' && !is_attempt(names[i]->d_name) &&
+            file_is_folder(dir))
             rc = add_folder(s, dir);
         free(dir);
         free(names[i]);

@@ -84,21 +84,26 @@ static int write_logs(const struct submit_result *r, const char *dir)
 static int write_implementation(const struct submit *s, const struct submit_result *r,
                                 const char *dir)
 {
-    const cJSON *const run = r->runs[0].run;
-    struct str readme = STR_INIT, config = STR_INIT, setup = STR_INIT, data = STR_INIT,
-               timed = STR_INIT;
+    static const struct {
+        const char *name;
+        mode_t mode;
+        void (*make)(const cJSON *run, struct str *out);
+    } files[] = {
+        {"config.yaml", 0644, submit_config},
+        {"setup.sh", 0755, submit_setup},
+        {"init_datasets.sh", 0755, submit_datasets},
+        {"run_and_time.sh", 0755, submit_run_and_time},
+    };
+    struct str text = STR_INIT;
 
-    submit_readme(s, r, &readme);
-    submit_config(run, &config);
-    submit_setup(run, &setup);
-    submit_datasets(run, &data);
-    submit_run_and_time(run, &timed);
     TRY(file_mkdirs(dir));
-    TRY(write_text(dir, "README.md", 0644, &readme));
-    TRY(write_text(dir, "config.yaml", 0644, &config));
-    TRY(write_text(dir, "setup.sh", 0755, &setup));
-    TRY(write_text(dir, "init_datasets.sh", 0755, &data));
-    return write_text(dir, "run_and_time.sh", 0755, &timed);
+    submit_readme(s, r, &text);
+    TRY(write_text(dir, "README.md", 0644, &text));
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        files[i].make(r->runs[0].run, &text);
+        TRY(write_text(dir, files[i].name, files[i].mode, &text));
+    }
+    return 0;
 }
 
 /* The scripts of a system are those of the implementation. */
@@ -115,22 +120,22 @@ static int write_system_folder(const struct submit *s, const struct submit_resul
                                const char *dir)
 {
     static const char *const scripts[] = {"setup.sh", "init_datasets.sh", "run_and_time.sh"};
-    struct str readme = STR_INIT, details = STR_INIT;
+    struct str text = STR_INIT;
     char *name;
     int rc;
 
     TRY(file_mkdirs(dir));
     str_printf(
-        &readme,
+        &text,
         "# %s on %s\n\nThe scripts are those of `../implementations/%s`, whose README.md says "
         "what they do. `%s_%s.json` holds the settings of the runs on this system.\n",
         r->benchmark, s->name, s->o.implementation, s->name, s->o.implementation);
-    TRY(write_text(dir, "README.md", 0644, &readme));
+    TRY(write_text(dir, "README.md", 0644, &text));
     for (size_t i = 0; i < COUNT_OF(scripts); i++)
         TRY(write_forward(s, dir, scripts[i]));
-    submit_details(s, r, &details);
+    submit_details(s, r, &text);
     name = xasprintf("%s_%s.json", s->name, s->o.implementation);
-    rc = write_text(dir, name, 0644, &details);
+    rc = write_text(dir, name, 0644, &text);
     free(name);
     return rc;
 }
