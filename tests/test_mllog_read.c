@@ -55,7 +55,8 @@ static int write_trouble(void *context, const struct mllog_trouble *t)
 static char *read_bytes(const char *bytes, size_t n)
 {
     struct str said = STR_INIT;
-    const struct mllog_visitor v = {write_record, write_trouble, &said};
+    const struct mllog_visitor v = {
+        .record = write_record, .trouble = write_trouble, .context = &said};
 
     str_add(&said, "");
     assert_int_equal(mllog_read_memory(bytes, n, &v), 0);
@@ -207,7 +208,8 @@ static void files_and_memory_agree(void **state)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct str log = STR_INIT, expected = STR_INIT, said = STR_INIT;
-        const struct mllog_visitor v = {write_record, write_trouble, &said};
+        const struct mllog_visitor v = {
+            .record = write_record, .trouble = write_trouble, .context = &said};
         char *path, *memory;
 
         str_add(&log, "");

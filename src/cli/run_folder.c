@@ -316,7 +316,7 @@ static int changes_nothing(const char *option)
     static const char *const names[] = {"steps",       "target",           "eval-every",
                                         "eval-offset", "checkpoint-every", "checkpoint-steps",
                                         "num-threads", "prefetch",         "seed",
-                                        "org",         "platform"};
+                                        "org",         "platform",         "status"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(option, names[i]) == 0)

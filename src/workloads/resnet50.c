@@ -12,6 +12,7 @@
 #include "eval/metrics.h"
 #include "models/resnet50.h"
 #include "rules/ruleset.h"
+#include "workloads/borrow.h"
 #include "workloads/workload.h"
 
 extern const struct workload workload_resnet50;
@@ -19,9 +20,11 @@ extern const struct workload workload_resnet50;
 struct resnet50_settings {
     long long classes, image_size, eval_resize;
     double area_min, area_max, label_smoothing;
-    int flip, zero_gamma;
+    int flip, zero_gamma, status;
     char *pixel_mean, *pixel_std, *org, *platform;
 };
+
+static const char *const statuses[] = {"research", "preview", "onprem", "cloud", NULL};
 
 /* clang-format off */
 #define ROW(...) OPT_ROW(resnet50_settings, __VA_ARGS__)
@@ -45,6 +48,8 @@ static const struct opt_row rows[] = {
     ROW("pixel-std", OPT_STRING, pixel_std, .dflt = "1,1,1", .arg = "R,G,B", .help = "What they are divided by then"),
     ROW("org", OPT_STRING, org, .dflt = "unaffiliated", .arg = "NAME", .help = "Who submits, for the MLPerf log"),
     ROW("platform", OPT_STRING, platform, .dflt = "unnamed", .arg = "NAME", .help = "The machine's name, for the MLPerf log"),
+    ROW("status", OPT_CHOICE, status, .dflt = "research", .choices = statuses, .arg = "NAME",
+        .help = "Availability of the machine, for the MLPerf log"),
 };
 
 static const struct opt_table options = {"resnet50", rows, COUNT_OF(rows)};
@@ -205,6 +210,7 @@ static const struct closed_option closed[] = {
     {"checkpoint-steps", NULL, 0, NULL},
     {"data-dir", NULL, 0, NULL}, {"num-threads", NULL, 0, NULL}, {"prefetch", NULL, 0, NULL},
     {"on-bad", NULL, 0, NULL}, {"org", NULL, 0, NULL}, {"platform", NULL, 0, NULL},
+    {"status", NULL, 0, NULL},
     {NULL, NULL, 0, NULL},
 };
 /* clang-format on */
@@ -364,7 +370,7 @@ static void log_settings(const void *context, struct trace *t)
     TRACE_POINT(t, submission_division, trace_string(rules(r->s, r->task, &words)));
     TRACE_POINT(t, submission_org, trace_string(r->own->org));
     TRACE_POINT(t, submission_platform, trace_string(r->own->platform));
-    TRACE_POINT(t, submission_status, trace_string("research"));
+    TRACE_POINT(t, submission_status, trace_string(statuses[r->own->status]));
     run_settings(r->s, r->task, &s);
     for (size_t i = 0; i < s.n; i++)
         if (s.rows[i].trace_key != NOT_LOGGED)
@@ -581,4 +587,5 @@ const struct workload workload_resnet50 = {
     .rules = rules,
     .prepare = prepare,
     .names = &torchvision,
+    .borrow = borrow_resnet50,
 };

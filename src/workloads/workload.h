@@ -43,6 +43,14 @@ struct workload_prepare {
     struct prepare_progress progress;
 };
 
+struct log;
+
+/* What a borrowed configuration must heed of this machine. */
+struct workload_borrow {
+    const char *from;       /* the log's name, for the comment */
+    long long most_at_once; /* samples */
+};
+
 struct workload {
     const char *name, *help;
     const char *data; /* what data it needs, in words */
@@ -61,6 +69,10 @@ struct workload {
     const char *(*rules)(const struct workload_settings *s, const struct task *t, struct str *out);
     int (*prepare)(const struct workload_prepare *p, struct prepare_result *out);
     const struct name_map *names; /* of the model people already have */
+    /* Appends the settings of another submitter's log of this benchmark as a configuration file,
+     * with comments on what is derived, missing or different here; NULL: it can not. E_DATA when
+     * the log does not say enough. */
+    int (*borrow)(const struct log *l, const struct workload_borrow *b, struct str *out);
 };
 
 /* The round whose rules hold for a run with these settings. */

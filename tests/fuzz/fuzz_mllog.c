@@ -69,7 +69,7 @@ static int on_trouble(void *context, const struct mllog_trouble *t)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct seen a = {.n_bytes = n}, b = a, c = a;
-    struct mllog_visitor v = {on_record, on_trouble, &a};
+    struct mllog_visitor v = {.record = on_record, .trouble = on_trouble, .context = &a};
 
     ASSERT(mllog_read_memory((const char *)data, n, &v) == 0);
     v.context = &b;

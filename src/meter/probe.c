@@ -1,0 +1,107 @@
+#include "meter/probe.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cgroup.h"
+#include "base/err.h"
+
+enum { MAX_PATH_BYTES = 512, MAX_NUMBER = 1 << 30 };
+
+static char *slurp(const char *root, const char *fmt, va_list args)
+{
+    char path[MAX_PATH_BYTES];
+    const int n = vsnprintf(path, sizeof(path), fmt, args);
+
+    return n > 0 && n < MAX_PATH_BYTES ? cgroup_slurp(root, path) : NULL;
+}
+
+/* Ends the text at the end of its first line, blanks for control characters, and gives what is
+ * between the blanks around. */
+static char *first_line(char *text)
+{
+    char *end = text + strcspn(text, "\n");
+
+    *end = '\0';
+    for (char *p = text; p < end; p++)
+        if ((unsigned char)*p < ' ' || *p == 127)
+            *p = ' ';
+    while (end > text && end[-1] == ' ')
+        *--end = '\0';
+    return text + strspn(text, " ");
+}
+
+const char *probe_text(struct arena *a, const char *root, const char *fmt, ...)
+{
+    const char *line, *kept = NULL;
+    va_list args;
+    char *text;
+
+    va_start(args, fmt);
+    text = slurp(root, fmt, args);
+    va_end(args);
+    if (!text)
+        return NULL;
+    line = first_line(text);
+    if (*line)
+        kept = arena_strdup(a, line);
+    free(text);
+    return kept;
+}
+
+long long probe_number(long long dflt, const char *root, const char *fmt, ...)
+{
+    va_list args;
+    char *text, *end;
+    long long v;
+
+    va_start(args, fmt);
+    text = slurp(root, fmt, args);
+    va_end(args);
+    if (!text)
+        return dflt;
+    v = strtoll(text, &end, 10);
+    if (end == text)
+        v = dflt;
+    free(text);
+    return v;
+}
+
+long long probe_size(const char *text)
+{
+    char *end;
+    const long long n = text ? strtoll(text, &end, 10) : 0;
+
+    if (n <= 0 || n > MAX_NUMBER)
+        return 0;
+    switch (*end) {
+    case 'K':
+        return n << 10;
+    case 'M':
+        return n << 20;
+    case 'G':
+        return n << 30;
+    default:
+        return n;
+    }
+}
+
+void probe_folder(const char *root, const char *path,
+                  void (*visit)(void *context, const char *name), void *context)
+{
+    char *const full = xasprintf("%s%s", root, path);
+    struct dirent **names;
+    const int n = scandir(full, &names, NULL, alphasort);
+
+    free(full);
+    for (int i = 0; i < n; i++) {
+        if (names[i]->d_name[0] != '.')
+            visit(context, names[i]->d_name);
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+}

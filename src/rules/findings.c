@@ -1,0 +1,64 @@
+#include "rules/findings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+
+static const char *const names[FINDING_LEVELS] = {
+    [FINDING_NOTE] = "note", [FINDING_STRICT] = "stricter", [FINDING_ERROR] = "error"};
+
+void finding_add(struct findings *f, enum finding_level level, const char *where, const char *fmt,
+                 ...)
+{
+    va_list args;
+    char *text;
+
+    va_start(args, fmt);
+    if (vasprintf(&text, fmt, args) < 0)
+        out_of_memory(0);
+    va_end(args);
+    if (f->n == f->room) {
+        f->room = f->room ? 2 * f->room : 16;
+        f->all = xrealloc(f->all, f->room * sizeof(*f->all));
+    }
+    f->all[f->n++] = (struct finding){level, xstrdup(where), text};
+    f->count[level]++;
+}
+
+const char *finding_name(enum finding_level level)
+{
+    return names[level];
+}
+
+void findings_text(const struct findings *f, struct str *out)
+{
+    for (size_t i = 0; i < f->n; i++)
+        str_printf(out, "%s: %s%s%s\n", names[f->all[i].level], f->all[i].where,
+                   *f->all[i].where ? ": " : "", f->all[i].text);
+}
+
+void findings_json(const struct findings *f, struct str *out)
+{
+    str_add(out, "[");
+    for (size_t i = 0; i < f->n; i++) {
+        str_printf(out, "%s\n    {\"level\": \"%s\", \"where\": ", i ? "," : "",
+                   names[f->all[i].level]);
+        str_add_json(out, f->all[i].where);
+        str_add(out, ", \"text\": ");
+        str_add_json(out, f->all[i].text);
+        str_add(out, "}");
+    }
+    str_add(out, f->n ? "\n  ]" : "]");
+}
+
+void findings_release(struct findings *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        free(f->all[i].where);
+        free(f->all[i].text);
+    }
+    free(f->all);
+    *f = (struct findings){0};
+}

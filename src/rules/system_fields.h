@@ -1,0 +1,40 @@
+/* The fields of a system description, in the order in which they are written: SYSTEM_FIELD(name,
+ * text that a person is asked for). All must be there, and all are strings. An empty ask: the field
+ * may stay empty. Names and order: the rules' example of a description; the check of names, the
+ * official system_desc_checker. No include guard. */
+SYSTEM_FIELD("submitter", "the organisation that submits, as in the logs' submission_org")
+SYSTEM_FIELD("division", "closed or open")
+SYSTEM_FIELD(
+    "status",
+    "Available on-premise, Available cloud, Preview, or Research, Development, or Internal "
+    "(RDI); before round 4.0: onprem, cloud, preview or research")
+SYSTEM_FIELD("system_name", "the machine's name as vendors sell it")
+SYSTEM_FIELD("number_of_nodes", "machines that train together, a whole number")
+SYSTEM_FIELD("host_processors_per_node", "processors (sockets) in a machine, a whole number")
+SYSTEM_FIELD("host_processor_model_name", "the processor's name")
+SYSTEM_FIELD("host_processor_core_count", "cores of one processor")
+SYSTEM_FIELD("host_processor_vcpu_count", "")
+SYSTEM_FIELD("host_processor_frequency", "base and highest frequency, such as 2.45 GHz, 3.5 GHz")
+SYSTEM_FIELD("host_processor_caches", "the caches of one processor")
+SYSTEM_FIELD("host_processor_interconnect", "what connects the processors, or N/A")
+SYSTEM_FIELD("host_memory_capacity", "memory of a machine, such as 512 GiB")
+SYSTEM_FIELD("host_storage_type", "kinds of disks, such as NVMe SSD")
+SYSTEM_FIELD("host_storage_capacity", "number and size of disks, such as 2 x 3.84 TB")
+SYSTEM_FIELD("host_networking", "network adapters with their speed, or N/A")
+SYSTEM_FIELD("host_networking_topology", "how machines are connected, or N/A")
+SYSTEM_FIELD("host_memory_configuration", "memory modules, such as 16 x 32 GiB DDR5 4800 MT/s")
+SYSTEM_FIELD("accelerators_per_node", "accelerators in a machine, a whole number; 0 for none")
+SYSTEM_FIELD("accelerator_model_name", "the accelerator's name, or N/A")
+SYSTEM_FIELD("accelerator_host_interconnect", "what connects it to the processor, or N/A")
+SYSTEM_FIELD("accelerator_frequency", "")
+SYSTEM_FIELD("accelerator_on-chip_memories", "")
+SYSTEM_FIELD("accelerator_memory_configuration", "kind of its memory, such as HBM3, or N/A")
+SYSTEM_FIELD("accelerator_memory_capacity", "size of its memory, or N/A")
+SYSTEM_FIELD("accelerator_interconnect", "what connects accelerators, or N/A")
+SYSTEM_FIELD("accelerator_interconnect_topology", "")
+SYSTEM_FIELD("cooling", "air or liquid")
+SYSTEM_FIELD("hw_notes", "")
+SYSTEM_FIELD("framework", "the program that trains, with its version")
+SYSTEM_FIELD("other_software_stack", "libraries and compiler with versions")
+SYSTEM_FIELD("operating_system", "name and version")
+SYSTEM_FIELD("sw_notes", "")
