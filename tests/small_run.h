@@ -107,6 +107,8 @@ static int small_open(const struct workload_settings *s, uint64_t seed, struct t
                          .log = small_log};
     TRY(source_open_split(s->data.data_dir, "train", &t->train));
     TRY(source_open_split(s->data.data_dir, "val", &t->val));
+    out->sources[0] = t->train;
+    out->sources[1] = t->val;
     out->n_train = t->train->n_samples;
     out->n_eval = t->val->n_samples;
     return 0;

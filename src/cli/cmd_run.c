@@ -17,11 +17,13 @@
 #include "train/stop.h"
 
 enum only { ONLY_ALL, ONLY_EVALUATE };
+enum clear { CLEAR_AUTO, CLEAR_NO, CLEAR_YES, CLEAR_FILES };
 static const char *const only_names[] = {"all", "evaluate", NULL};
+static const char *const clear_names[] = {"auto", "no", "yes", "files", NULL};
 
 struct run_settings {
     char *out, *init, *export;
-    int resume, only, dry_run, json;
+    int resume, only, clear_cache, dry_run, json;
 };
 
 /* clang-format off */
@@ -36,6 +38,9 @@ static const struct opt_row rows[] = {
         .help = "Write the final weights to this safetensors file too, under the names of torchvision"),
     ROW("only", OPT_CHOICE, only, .dflt = "all", .choices = only_names, .arg = "STAGE",
         .help = "Make one stage of the run: evaluate measures the weights of --init and trains nothing"),
+    ROW("clear-cache", OPT_CHOICE, clear_cache, .dflt = "auto", .choices = clear_names, .arg = "WHAT",
+        .help = "Clear the page cache before the clock starts and log whether the data set was out of memory then. yes: the "
+                "machine's, where that is allowed (root), else the data set's files; files: these; auto: no, and yes in a set of runs"),
     ROW("dry-run", OPT_BOOL, dry_run, .dflt = "no", .help = "Print the settings and what the run needs, and stop"),
     ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print the result as one JSON document"),
 };
@@ -54,6 +59,7 @@ struct run {
     uint64_t seed;
     const char *division;
     char *dir;
+    struct cache_clear cache;
     int lock;    /* file descriptor that keeps other runs out of the folder, -1 before */
     int goes_on; /* from a checkpoint: --resume, and there is one */
 };
@@ -293,6 +299,20 @@ static int finish(struct run *r, int rc)
     return write_export(r, rc);
 }
 
+/* The last thing before the log, and what the log says of it. */
+static void clear_caches(struct run *r, struct train_run *run)
+{
+    const int what = r->own.clear_cache;
+
+    if (what != CLEAR_YES && what != CLEAR_FILES)
+        return;
+    cache_clear(r->task.sources, COUNT_OF(r->task.sources),
+                what == CLEAR_YES ? CACHE_CLEAR_ALL : CACHE_CLEAR_FILES, &r->cache);
+    if (!r->cache.done)
+        warning("the page cache is not clear, and the log says so: %s", r->cache.why);
+    run->cache = &r->cache;
+}
+
 /* So that a run that is killed leaves what it had reached. */
 static void write_progress(void *context, const struct train_result *so_far)
 {
@@ -302,7 +322,7 @@ static void write_progress(void *context, const struct train_result *so_far)
         warning("%s; training goes on", err_reason());
 }
 
-static int write_and_train(struct run *r, const struct train_run *run)
+static int write_and_train(struct run *r, struct train_run *run)
 {
     struct str rules = STR_INIT;
 
@@ -313,8 +333,9 @@ static int write_and_train(struct run *r, const struct train_run *run)
     TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, run));
     r->division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
     str_release(&rules);
-    TRY(open_trace(r));
     stop_install();
+    clear_caches(r, run);
+    TRY(open_trace(r));
     return finish(r, train_run(run, &r->result));
 }
 

@@ -121,6 +121,21 @@ static void add_evaluation(struct str *out, const struct task *task, const struc
         add_real(out, "eval_samples_per_s", (double)task->n_eval / (double)r->last_eval_ns * 1e9);
 }
 
+/* Whether the data set was out of memory when the run began, where that was asked for. */
+static void add_cache(struct str *out, const struct cache_clear *c)
+{
+    if (!c)
+        return;
+    str_printf(out, ",\n  \"cache_cleared\": %s", c->done ? "true" : "false");
+    if (c->n_measured > 0)
+        str_printf(out, ",\n  \"cache_data_bytes\": %llu,\n  \"cache_resident_bytes\": %llu",
+                   (unsigned long long)c->share.bytes, (unsigned long long)c->share.resident);
+    if (!c->done) {
+        str_add(out, ",\n  \"cache_warning\": ");
+        str_add_json(out, c->why);
+    }
+}
+
 void run_folder_result_json(const struct setup *s, const struct task *task,
                             const struct train_result *r, struct str *out)
 {
@@ -150,6 +165,7 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     if (r->skipped_steps > 0)
         str_printf(out, ",\n  \"skipped_steps\": %lld", r->skipped_steps);
     add_evaluation(out, task, r);
+    add_cache(out, r->cache);
     machine_add_changes(&s->machine, out);
     str_printf(out, ",\n  \"bad_samples\": %llu", (unsigned long long)r->bad_samples);
     pipeline_counters_add_json(&r->counters, out);

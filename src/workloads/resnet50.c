@@ -445,6 +445,8 @@ static int open_sources(struct resnet50_run *r, struct task *t)
         TRY(source_check_labels(r->train, demand));
     }
     TRY(source_check_labels(r->val, demand));
+    t->sources[0] = r->train;
+    t->sources[1] = r->val;
     t->n_train = r->train ? r->train->n_samples : 0;
     t->n_eval = r->val->n_samples;
     return 0;
