@@ -1,0 +1,119 @@
+/* Holding a submission's epochs against the reference convergence points. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "rules/rcp.h"
+
+enum rcp_kind rcp_find(const struct rcp_points *p, double batch, struct rcp_point *point)
+{
+    const struct rcp_point *low = NULL, *high = NULL;
+
+    for (size_t i = 0; i < p->n; i++) {
+        const struct rcp_point *const at = &p->points[i];
+
+        if (at->pruned)
+            continue;
+        if (at->batch == batch) {
+            *point = *at;
+            return RCP_FOUND;
+        }
+        if (at->batch < batch)
+            low = at;
+        else if (!high)
+            high = at;
+    }
+    if (!low && !high)
+        return RCP_NONE;
+    if (!high)
+        return RCP_ABOVE;
+    *point = low ? rcp_between(p, batch, low, high) : *high;
+    return low ? RCP_INTERPOLATED : RCP_BELOW;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The mean of the submission; NAN when more runs failed than may or none is left. */
+static double mean_epochs(const double *epochs, size_t n, int n_drop)
+{
+    double *const sorted = xmalloc((n + 1) * sizeof(*sorted)), mean;
+
+    if (n > 0)
+        memcpy(sorted, epochs, n * sizeof(*sorted));
+    qsort(sorted, n, sizeof(*sorted), by_value);
+    mean = rcp_olympic_mean(sorted, n, (size_t)n_drop);
+    free(sorted);
+    return isfinite(mean) ? mean : NAN;
+}
+
+struct rcp_test rcp_check(const struct rcp_points *p, double batch, const double *epochs, size_t n)
+{
+    struct rcp_test t = {.batch = batch, .epochs = NAN, .factor = 1};
+
+    if (p->n == 0)
+        return t;
+    t.epochs = mean_epochs(epochs, n, p->n_drop);
+    t.kind = isnan(batch) ? RCP_NO_BATCH : RCP_NOT_CONVERGED;
+    if (isnan(batch) || isnan(t.epochs))
+        return t;
+    t.kind = rcp_find(p, batch, &t.point);
+    if (t.kind == RCP_ABOVE)
+        return t;
+    /* mean / (mean / floor) may differ from the floor in its last bit: so the rcp checker compares
+     */
+    t.passed = t.epochs >= t.point.mean / (t.point.mean / t.point.floor);
+    if (t.passed && t.point.mean / t.epochs > 1)
+        t.factor = t.point.mean / t.epochs;
+    return t;
+}
+
+static void add_numbers(const struct rcp_test *t, const char *unit, struct str *out)
+{
+    str_printf(out, "needs %.*f %s, floor %.*f; these runs needed %.*f",
+               t->point.mean > 1e4 ? 0 : 3, t->point.mean, unit, t->point.mean > 1e4 ? 0 : 3,
+               t->point.floor, t->point.mean > 1e4 ? 0 : 3, t->epochs);
+}
+
+void rcp_describe(const struct rcp_test *t, const char *benchmark, struct str *out)
+{
+    const char *const unit = t->point.mean > 1e4 ? "samples" : "epochs";
+
+    switch (t->kind) {
+    case RCP_NONE:
+        str_printf(out, "this round has no reference convergence points for %s", benchmark);
+        return;
+    case RCP_NO_BATCH:
+        str_add(out, "the logs name no global_batch_size, or different ones");
+        return;
+    case RCP_NOT_CONVERGED:
+        str_add(out, "too few runs converged to be held against the reference");
+        return;
+    case RCP_ABOVE:
+        str_printf(out,
+                   "batch %.10g is larger than any the reference ran; a closed result needs new "
+                   "reference runs",
+                   t->batch);
+        return;
+    case RCP_BELOW:
+        str_printf(out, "batch %.10g is smaller than any the reference ran; at %.10g it ", t->batch,
+                   t->point.batch);
+        break;
+    case RCP_FOUND:
+        str_printf(out, "at batch %.10g the reference ", t->batch);
+        break;
+    case RCP_INTERPOLATED:
+        str_printf(out, "at batch %.10g, interpolated, the reference ", t->batch);
+        break;
+    }
+    add_numbers(t, unit, out);
+    str_add(out, t->passed ? (t->factor > 1 ? ": allowed, the score is scaled to the reference"
+                                            : ": not faster than the reference")
+                           : ": faster than allowed");
+}
