@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,6 +10,9 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/run_folder.h"
+#include "cli/run_set.h"
+#include "cli/seed.h"
+#include "cli/set_drive.h"
 #include "cli/setup.h"
 #include "trace/sinks.h"
 #include "train/loop.h"
@@ -23,7 +25,9 @@ static const char *const clear_names[] = {"auto", "no", "yes", "files", NULL};
 
 struct run_settings {
     char *out, *init, *export;
-    int resume, only, clear_cache, dry_run, json;
+    int resume, only, clear_cache, keep_going, dry_run, json;
+    long long runs;
+    double until_sure;
 };
 
 /* clang-format off */
@@ -41,6 +45,13 @@ static const struct opt_row rows[] = {
     ROW("clear-cache", OPT_CHOICE, clear_cache, .dflt = "auto", .choices = clear_names, .arg = "WHAT",
         .help = "Clear the page cache before the clock starts and log whether the data set was out of memory then. yes: the "
                 "machine's, where that is allowed (root), else the data set's files; files: these; auto: no, and yes in a set of runs"),
+    ROW("runs", OPT_INT, runs, .dflt = "1", .min = 0, .max = SET_MAX_RUNS, .zero = "rules", .arg = "N",
+        .help = "Make N runs one after the other, each with a seed of its own, in one folder; rules or 0: as many as the ruleset asks"),
+    ROW("until-sure", OPT_REAL, until_sure, .dflt = "0", .min = 0, .max = 100, .arg = "PERCENT",
+        .help = "Stop a set of runs before its last one when the score is known to within so many per cent: half of its 95 % "
+                "interval; 0: make them all"),
+    ROW("keep-going", OPT_BOOL, keep_going, .dflt = "no",
+        .help = "Make all runs of a set even when too many have failed for a result"),
     ROW("dry-run", OPT_BOOL, dry_run, .dflt = "no", .help = "Print the settings and what the run needs, and stop"),
     ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print the result as one JSON document"),
 };
@@ -74,15 +85,6 @@ static char *default_folder(const char *workload)
     return xasprintf("runs/%s-%s", workload, date);
 }
 
-/* The rules want seeds from the system's entropy; 53 bits, so that every JSON reader keeps them. */
-static int draw_seed(uint64_t *seed)
-{
-    if (getrandom(seed, sizeof(*seed), 0) != sizeof(*seed))
-        return err(E_IO, "the system gives no random seed; pass --seed N");
-    *seed = (*seed >> 11) | 1;
-    return 0;
-}
-
 static int choose_seed(struct run *r)
 {
     const long long asked = r->setup.settings.train.seed;
@@ -91,7 +93,7 @@ static int choose_seed(struct run *r)
         r->seed = (uint64_t)asked;
     if (asked > 0)
         return 0;
-    return r->own.resume ? run_folder_read_seed(r->dir, &r->seed) : draw_seed(&r->seed);
+    return r->own.resume ? run_folder_read_seed(r->dir, &r->seed) : seed_draw(&r->seed);
 }
 
 static int check_folder(struct run *r)
@@ -158,6 +160,12 @@ static int open_trace(struct run *r)
     return rc;
 }
 
+/* Runs of the set after the first one. */
+static long long later_runs(const struct run *r)
+{
+    return set_size(&r->setup, r->own.runs) - 1;
+}
+
 static void print_needs(struct run *r, const struct train_needs *n)
 {
     struct str json = STR_INIT, rules = STR_INIT;
@@ -176,7 +184,9 @@ static void print_needs(struct run *r, const struct train_needs *n)
     printf("processors: %d to use (%s); allowed: %s\n", r->setup.machine.cpus.count,
            r->setup.machine.cpus.how, r->setup.machine.cpus.mask);
     printf("disk: about %.1f MiB for checkpoints, three while one is written\n",
-           3 * (double)n->checkpoint / 0x1p20);
+           (double)(3 + 2 * later_runs(r)) * (double)n->checkpoint / 0x1p20);
+    if (later_runs(r))
+        printf("runs: %lld, one after the other, each with a seed of its own\n", later_runs(r) + 1);
     str_release(&json);
     str_release(&rules);
 }
@@ -277,26 +287,25 @@ static int write_export(const struct run *r, int code)
 
 static int finish(struct run *r, int rc)
 {
-    int closed;
+    int closed, code;
 
     if (rc < 0)
         err_print("", err_reason());
     closed = trace_close(&r->trace);
     if (closed < 0)
         err_print("the log does not stand: ", err_reason());
-    if (rc == 0 && closed < 0)
-        rc = EXIT_UNTRUSTWORTHY;
+    if (rc == 0 && closed < 0 && !r->result.checkpoint_failed)
+        code = EXIT_UNTRUSTWORTHY;
+    else
+        code = rc < 0 ? command_exit_code(rc) : exit_code(&r->result);
+    r->result.exit_code = code;
     if (run_folder_write_result(r->dir, &r->setup, &r->task, &r->result) < 0) {
         err_print("", err_reason());
-        rc = rc == 0 ? EXIT_WORLD : rc;
+        code = rc == 0 && code != EXIT_UNTRUSTWORTHY ? EXIT_WORLD : code;
     }
     machine_warn_changes(&r->setup.machine);
     print_result(r);
-    if (rc < 0)
-        rc = command_exit_code(rc);
-    else if (rc == 0 || r->result.checkpoint_failed)
-        rc = exit_code(&r->result);
-    return write_export(r, rc);
+    return write_export(r, code);
 }
 
 /* The last thing before the log, and what the log says of it. */
@@ -362,6 +371,7 @@ static int train(struct run *r)
         TRY(start_again(r));
     r->setup.workload->close(&r->task); /* opened without the seed, to check settings and data */
     TRY(r->setup.workload->open(&r->setup.settings, r->seed, &r->task));
+    run.n_later = later_runs(r);
     run.dir = r->dir;
     run.seed = r->seed;
     run.init = r->own.init;
@@ -411,6 +421,54 @@ static int check_options(const struct run_settings *own)
     return own->export ? check_folder_of(own->export) : 0;
 }
 
+/* ---- a set of runs ---- */
+
+static int is_set(const struct run_settings *own)
+{
+    return own->runs != 1 || (own->resume && own->out && run_set_exists(own->out));
+}
+
+static int check_set_options(const struct run_settings *own)
+{
+    if (own->only != ONLY_ALL)
+        return err(E_USAGE, "--runs makes runs to the target; --only evaluate is one look at given "
+                            "weights");
+    if (own->export)
+        return err(E_USAGE,
+                   "every run of a set would write %s; leave out --export, and stave "
+                   "export DIR/run-1 --to FILE writes the weights of one",
+                   own->export);
+    return 0;
+}
+
+static int run_several(struct run *r)
+{
+    const struct run_settings *const own = &r->own;
+    char *const dir = own->out ? xstrdup(own->out) : default_folder(r->setup.workload->name);
+    int rc = check_options(own);
+
+    if (rc == 0)
+        rc = check_set_options(own);
+    if (rc == 0 && own->resume && !run_set_exists(dir))
+        rc = err(E_USAGE,
+                 "there is no set of runs in %s to resume; leave out --resume to start one", dir);
+    if (rc == 0)
+        rc = set_size(&r->setup, own->runs);
+    if (rc >= 0)
+        rc = set_drive(&r->setup,
+                       (struct set_request){.dir = dir,
+                                            .runs = own->runs,
+                                            .until_sure = own->until_sure,
+                                            .resume = own->resume,
+                                            .keep_going = own->keep_going,
+                                            .json = own->json,
+                                            .clear = own->clear_cache == CLEAR_AUTO
+                                                         ? clear_names[CLEAR_YES]
+                                                         : clear_names[own->clear_cache]});
+    free(dir);
+    return rc;
+}
+
 static int run_task(struct run *r)
 {
     int rc;
@@ -440,7 +498,7 @@ static int run(const struct command *self, int argc, char **argv)
     int rc = setup_parse(&r.setup, self, argc, argv, &options, &r.own);
 
     if (rc == 0)
-        rc = run_task(&r);
+        rc = is_set(&r.own) && !r.own.dry_run ? run_several(&r) : run_task(&r);
     else if (rc > 0)
         rc = EXIT_REACHED;
     setup_release(&r.setup);

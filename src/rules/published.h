@@ -1,6 +1,7 @@
 /* Published figures, from the text files of src/rules/data: results of others to compare with
- * (anchors.txt) and the reference times that v0.5's speed-ups are relative to (reference_times.txt).
- * Only figures whose source is named stand there. Text belongs to the program. Any thread. */
+ * (anchors.txt) and the reference times that v0.5's speed-ups are relative to
+ * (reference_times.txt). Only figures whose source is named stand there. Text belongs to the
+ * program. Any thread. */
 #ifndef STAVE_RULES_PUBLISHED_H
 #define STAVE_RULES_PUBLISHED_H
 

@@ -1,5 +1,5 @@
-/* One result: the runs of one benchmark on one system, judged together as a round of MLPerf Training
- * does, in minutes. Nothing is written.
+/* One result: the runs of one benchmark on one system, judged together as a round of MLPerf
+ * Training does, in minutes. Nothing is written.
  *
  *     result_init(&r, NULL or "4.0.0");
  *     result_add(&r, path) ...           a log each
@@ -8,10 +8,10 @@
  *     ... result_release(&r);
  *
  * A run counts when it converged: it has a start, a later stop, a status of success, reached the
- * round's target where that is known, and its log is accepted by the round's checks. More runs than the
- * round asks for: from 1.1 on all windows of N consecutive ones (by start) are scored and the one with
- * the median score stands (training_rules.adoc, "Olympic scoring"; of an even number the slower of the
- * two in the middle); before, that is a finding.
+ * round's target where that is known, and its log is accepted by the round's checks. More runs than
+ * the round asks for: from 1.1 on all windows of N consecutive ones (by start) are scored and the
+ * one with the median score stands (training_rules.adoc, "Olympic scoring"; of an even number the
+ * slower of the two in the middle); before, that is a finding.
  *
  * A score is scaled by scaling.json beside the logs where there is one (the committee's word), else
  * from 2.1 on, in the closed division, by the factor of the reference convergence test.
@@ -53,9 +53,9 @@ struct result_system {
 };
 
 struct result {
-    const char *version; /* of the ruleset; "" until known */
-    int guessed;         /* by the format of the lines */
-    char *folder;        /* NULL: none in particular */
+    const char *version;                         /* of the ruleset; "" until known */
+    int guessed;                                 /* by the format of the lines */
+    char *folder;                                /* NULL: none in particular */
     char *benchmark, *division, *org, *platform; /* as the first log that says it */
     struct result_system system;
     struct result_run *runs;
@@ -63,19 +63,19 @@ struct result {
 
     /* filled by result_finish */
     struct score_rule rule;
-    size_t n_scored;             /* runs in the window */
-    struct score_estimate time;  /* minutes, before scaling */
+    size_t n_scored;            /* runs in the window */
+    struct score_estimate time; /* minutes, before scaling */
     struct score_estimate epochs;
-    struct rcp_test rcp;         /* kind RCP_NONE without one */
+    struct rcp_test rcp; /* kind RCP_NONE without one */
     int closed;
-    double scaling_file;         /* scaling.json's factor; NAN: none */
-    double factor;               /* that the score was multiplied by */
-    double minutes;              /* the score; NAN: none */
-    double per_second;           /* samples a second of the runs that converged; NAN */
-    double speedup;              /* 0.5: reference time / score; NAN */
+    double scaling_file; /* scaling.json's factor; NAN: none */
+    double factor;       /* that the score was multiplied by */
+    double minutes;      /* the score; NAN: none */
+    double per_second;   /* samples a second of the runs that converged; NAN */
+    double speedup;      /* 0.5: reference time / score; NAN */
     int stands;
-    struct str problems;         /* why it does not stand, a sentence a line */
-    struct str notes;            /* a sentence a line */
+    struct str problems; /* why it does not stand, a sentence a line */
+    struct str notes;    /* a sentence a line */
 };
 
 /* version must outlive the result; NULL: by the format of the lines, 4.0.0 for ":::MLLOG". E_USAGE

@@ -486,7 +486,8 @@ int train_run(const struct train_run *run, struct train_result *result)
                                     .last_loss = NAN,
                                     .eval_loss = NAN,
                                     .resumed = run->resume,
-                                    .cache = run->cache};
+                                    .cache = run->cache,
+                                    .exit_code = -1};
     tell_cache(run);
     TRACE_START(t, init_start, trace_none());
     run->task->log(run->task->context, t);

@@ -36,6 +36,7 @@ struct train_run {
     const char *init;                /* a file or run folder to take weights from, or NULL */
     const struct name_map *names;    /* whose names that file may have besides ours; may be NULL */
     const struct cache_clear *cache; /* what was done to the page cache before; NULL: nothing */
+    long long n_later;               /* runs that will leave their checkpoints beside this one's */
     int only_evaluate;               /* one evaluation, no training, no checkpoint; wants init */
     int resume;                      /* go on from the newest checkpoint in dir */
     uint64_t seed;
@@ -67,7 +68,8 @@ struct train_result {
     size_t n_values;
     double eval_loss; /* NAN when there was none */
     int64_t last_eval_ns;
-    const struct cache_clear *cache;   /* the run's */
+    const struct cache_clear *cache; /* the run's */
+    int exit_code; /* of the program, set by the command at the run's end; -1: not there yet */
     struct pipeline_counters counters; /* of the training pipeline */
 };
 

@@ -14,7 +14,7 @@
 #include "rules/ruleset.h"
 #include "workloads/workload.h"
 
-static const char ruleset_version[] = "4.0.0";
+static const char ruleset_version[] = "4.0.0", benchmark_name[] = "resnet";
 extern const struct workload workload_resnet50;
 
 struct resnet50_settings {
@@ -314,7 +314,7 @@ static void run_settings(const struct workload_settings *s, const struct task *t
 
 static const struct rule_benchmark *benchmark(void)
 {
-    return ruleset_benchmark(ruleset_find(ruleset_version), "resnet");
+    return ruleset_benchmark(ruleset_find(ruleset_version), benchmark_name);
 }
 
 static size_t table_deviations(const struct settings *s, struct str *out)
@@ -337,7 +337,7 @@ static const char *rules(const struct workload_settings *s, const struct task *t
     struct settings settings;
     size_t deviations;
 
-    str_printf(out, "ruleset %s, benchmark resnet\n", ruleset_version);
+    str_printf(out, "ruleset %s, benchmark %s\n", ruleset_version, benchmark_name);
     run_settings(s, t, &settings);
     deviations = table_deviations(&settings, out);
     deviations += workload_closed_deviations(&workload_resnet50, s, out);
@@ -360,7 +360,7 @@ static void log_settings(const void *context, struct trace *t)
     struct settings s;
     struct str words = STR_INIT;
 
-    TRACE_POINT(t, submission_benchmark, trace_string("resnet"));
+    TRACE_POINT(t, submission_benchmark, trace_string(benchmark_name));
     TRACE_POINT(t, submission_division, trace_string(rules(r->s, r->task, &words)));
     TRACE_POINT(t, submission_org, trace_string(r->own->org));
     TRACE_POINT(t, submission_platform, trace_string(r->own->platform));
@@ -577,6 +577,7 @@ const struct workload workload_resnet50 = {
     .presets = presets,
     .closed = closed,
     .ruleset = ruleset_version,
+    .benchmark = benchmark_name,
     .open = open_run,
     .close = close_run,
     .rules = rules,
