@@ -246,13 +246,12 @@ enum { FEWEST_FOR_CERTAINTY = 3 };
 
 static int is_sure(const struct drive *d, const struct set_count *c)
 {
-    const struct score_estimate e = set_estimate(&d->set, d->judge.rule.n_drop);
     struct str words = STR_INIT;
     int sure;
 
     if (d->set.until_sure <= 0 || c->finished < FEWEST_FOR_CERTAINTY)
         return 0;
-    sure = d->judge.timed && 100 * score_uncertainty(&e) < d->set.until_sure; /* NAN: not yet */
+    sure = d->judge.timed && set_is_sure(&d->set, d->judge.rule.n_drop);
     set_add_certainty(&d->set, &d->judge, &words);
     fprintf(stderr, "%s%s\n", words.s, sure ? ": sure enough" : "");
     str_release(&words);

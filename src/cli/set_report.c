@@ -27,7 +27,7 @@ static void print_run(const struct run_set *s, size_t at)
     }
     print_number("%7.4f  ", "      -  ", r->result.quality);
     print_number("%6.4g  ", "     -  ", r->result.epochs);
-    print_number("%8.3f  ", "       -  ", r->result.minutes);
+    print_number("%8.4g  ", "       -  ", r->result.minutes);
     fputs(r->result.cache_cleared < 0 ? "    -  "
           : r->result.cache_cleared   ? "clear  "
                                       : " warm  ",
@@ -48,7 +48,7 @@ static size_t may_fail(const struct set_judge *j)
 static void add_interval(const struct score_estimate *e, struct str *out)
 {
     if (isfinite(e->low))
-        str_printf(out, "95 %% interval %.3f to %.3f, +-%.2g %%", e->low, e->high,
+        str_printf(out, "95 %% interval %.4g to %.4g, +-%.1f %%", e->low, e->high,
                    100 * score_uncertainty(e));
     else
         str_printf(out, "too few runs for an interval");
@@ -79,11 +79,14 @@ static void add_score(const struct run_set *s, const struct set_judge *j, struct
     str_add(out, "score: ");
     if (add_reason(j, &e, out))
         return;
-    str_printf(out, "%.3f minutes, the mean of %zu runs without the %d fastest and slowest; ",
-               e.mean, e.n, j->rule.n_drop);
+    str_printf(out, "%.4g minutes, the mean of %zu runs without the ", e.mean, e.n);
+    if (j->rule.n_drop == 1)
+        str_add(out, "fastest and the slowest; ");
+    else
+        str_printf(out, "%d fastest and the %d slowest; ", j->rule.n_drop, j->rule.n_drop);
     add_interval(&e, out);
     if (e.n_failed)
-        str_printf(out, "; %zu did not converge and count as the slowest", e.n_failed);
+        str_printf(out, "; %zu that does not count is the slowest", e.n_failed);
     if (e.n < (size_t)j->rule.n_runs)
         str_printf(out, "; a result under ruleset %s takes %d runs", s->ruleset, j->rule.n_runs);
 }
@@ -95,7 +98,7 @@ void set_add_certainty(const struct run_set *s, const struct set_judge *j, struc
     str_printf(out, "after %zu runs: ", e.n);
     if (add_reason(j, &e, out))
         return;
-    str_printf(out, "score %.3f minutes, ", e.mean);
+    str_printf(out, "score %.4g minutes, ", e.mean);
     add_interval(&e, out);
 }
 

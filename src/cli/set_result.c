@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/run_folder.h"
 #include "rules/log.h"
+#include "trace/mllog_read.h"
 
 static double number_of(const cJSON *doc, const char *name)
 {
@@ -30,31 +31,35 @@ static void read_document(const cJSON *doc, struct set_result *r)
 }
 
 /* The log is what others judge: it must name the seed that was drawn, once. */
-static void check_seed(const struct log *log, uint64_t seed, struct set_result *r)
-{
-    char wanted[32];
+struct seeds {
+    double first;
+    size_t n;
+};
 
-    snprintf(wanted, sizeof(wanted), "%llu", (unsigned long long)seed);
-    if (log->n_seeds == 1 && log->seeds[0].value && strcmp(log->seeds[0].value, wanted) == 0)
-        return;
-    r->code = r->code == EXIT_WORLD ? r->code : EXIT_UNTRUSTWORTHY;
-    snprintf(r->why, sizeof(r->why), "its log names %zu seeds, the first %s, not %s alone",
-             log->n_seeds, log->n_seeds ? log->seeds[0].value : "none", wanted);
+static int take_seed(void *context, const struct mllog_record *r)
+{
+    struct seeds *const s = context;
+
+    if (strcmp(r->key, "seed") == 0 && s->n++ == 0)
+        s->first = cJSON_IsNumber(r->value) ? r->value->valuedouble : NAN;
+    return 0;
 }
 
 static void read_log(const char *folder, uint64_t seed, struct set_result *r)
 {
     char *const path = file_join(folder, "mlperf.log");
+    struct seeds seeds = {0};
+    const struct mllog_visitor also = {.record = take_seed, .context = &seeds};
     struct log log = {0};
 
-    r->minutes = NAN;
-    if (log_read(&log, path, NULL) == 0) {
-        r->minutes = log_minutes(&log);
-        check_seed(&log, seed, r);
-    } else {
+    if (log_read(&log, path, &also) < 0) {
         r->code = EXIT_UNTRUSTWORTHY;
         snprintf(r->why, sizeof(r->why), "its log can not be read");
+    } else if (seeds.n != 1 || seeds.first != (double)seed) {
+        r->code = EXIT_UNTRUSTWORTHY;
+        snprintf(r->why, sizeof(r->why), "its log does not name its seed, once");
     }
+    r->minutes = log.n_records ? log_minutes(&log) : NAN;
     log_release(&log);
     free(path);
 }
@@ -126,6 +131,13 @@ struct set_count set_count(const struct run_set *s)
 int set_code(const struct set_count *c)
 {
     return c->untrusted ? EXIT_UNTRUSTWORTHY : c->missed ? EXIT_NOT_REACHED : EXIT_REACHED;
+}
+
+int set_is_sure(const struct run_set *s, int n_drop)
+{
+    const struct score_estimate e = set_estimate(s, n_drop);
+
+    return 100 * score_uncertainty(&e) < s->until_sure; /* not a number: too few runs */
 }
 
 struct score_estimate set_estimate(const struct run_set *s, int n_drop)

@@ -1,0 +1,607 @@
+/* Sets of runs from outside: what `stave run --runs N` leaves, refuses and says, killed and
+ * interrupted anywhere, on a workload that takes milliseconds. */
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "cli/run_folder.h"
+#include "cli/run_set.h"
+#include "kill_at.h"
+#include "scratch.h"
+#include "small_run.h"
+
+/* A target that the first evaluations reach (a tenth of the pictures right), and one that none does
+ * at this rate. */
+#define REACHED "-b 6 --epochs 6 --lr 0.05 --target 0.1 --checkpoint-steps 3 --clear-cache files"
+#define MISSED "-b 6 --epochs 1 --lr 1e-9 --target 1 --clear-cache files"
+
+enum { N_RUNS = 3, SEED = 20261, N_MOMENTS = 14 };
+
+static uint64_t n_drawn;
+
+static unsigned random_below(unsigned n)
+{
+    const struct random_key key = {SEED, RANDOM_TEST, 1};
+
+    return (unsigned)(random_uniform(key, n_drawn++) * n);
+}
+
+/* ---- reading what is left ---- */
+
+static struct run_set read_set(const char *dir)
+{
+    struct run_set s = {.dir = xstrdup(dir)};
+
+    if (run_set_read(&s) < 0)
+        fail_msg("%s", err_reason());
+    return s;
+}
+
+static void check_seed_of(const struct run_set *s, size_t at)
+{
+    char *const folder = run_set_folder(s, at);
+    cJSON *const log = read_lines(folder, "mlperf.log");
+    const cJSON *seed;
+
+    assert_int_equal(count_key(log, "seed", &seed), 1);
+    assert_true(number_of(seed, "value") == (double)s->runs[at].seed);
+    cJSON_Delete(log);
+    free(folder);
+}
+
+/* As a fault would not have it: compared here, not by the program. */
+static void check_seeds_differ(const struct run_set *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_true(s->runs[i].seed != s->runs[k].seed);
+}
+
+static void check_folder(const struct run_set *s, size_t at)
+{
+    char *const folder = run_set_folder(s, at);
+    cJSON *const log = read_lines(folder, "mlperf.log");
+    const cJSON *last;
+
+    small_check_files(folder);
+    assert_int_equal(count_key(log, "run_start", NULL), 1);
+    assert_int_equal(count_key(log, "run_stop", NULL), 1);
+    assert_int_equal(count_key(log, "checkpoint_loaded", NULL), 0);
+    assert_int_equal(count_key(log, "cache_clear", &last), 1);
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(last, "value")));
+    cJSON_Delete(log);
+    free(folder);
+}
+
+/* All runs have finished with this code, each whole, and nothing is lost. */
+static void check_whole_set(const char *dir, int code)
+{
+    struct run_set s = read_set(dir);
+
+    assert_int_equal(s.n, N_RUNS);
+    check_seeds_differ(&s);
+    for (size_t i = 0; i < s.n; i++) {
+        assert_int_equal(s.runs[i].state, SET_FINISHED);
+        assert_int_equal(s.runs[i].result.code, code);
+        check_seed_of(&s, i);
+        check_folder(&s, i);
+        for (size_t k = 0; k < s.runs[i].n_earlier; k++) {
+            char *const earlier = file_join(dir, s.runs[i].earlier[k].folder);
+            assert_true(file_is_folder(earlier));
+            assert_true(s.runs[i].earlier[k].seed != s.runs[i].seed);
+            free(earlier);
+        }
+    }
+    run_set_release(&s);
+}
+
+/* ---- the ordinary way ---- */
+
+static void a_set_is_made(void **state)
+{
+    const char *const data = *state;
+    char *const dir = file_join(data, "s"), *said;
+
+    small_data(data);
+    assert_int_equal(run_words(data, NULL, &said, REACHED " -d %s --runs 3 --out %s", data, dir),
+                     0);
+    assert_says(said, "run 1 of 3: seed ");
+    assert_says(said, "run 3 of 3: seed ");
+    assert_says(said, "minutes, the mean of 3 runs without the fastest and the slowest");
+    assert_says(said, "too few runs for an interval; a result under ruleset 4.0.0 takes 5 runs");
+    check_whole_set(dir, 0);
+    free(said);
+    assert_int_equal(run_words(data, NULL, &said, REACHED " -d %s --out %s/run-1", data, dir), 2);
+    free(said);
+    assert_int_equal(run_words(data, NULL, &said, REACHED " -d %s --out %s", data, dir), 2);
+    assert_says(said, "holds a run already");
+    free(said);
+    /* a set that is complete is shown again */
+    assert_int_equal(run_words(data, NULL, &said, "--resume --out %s", dir), 0);
+    assert_says(said, "the mean of 3 runs");
+    free(said);
+    free(dir);
+}
+
+/* As many as the ruleset asks, by word and by number, and the dry run says so. */
+static void as_many_as_the_rules(void **state)
+{
+    const char *const data = *state;
+    char *said;
+
+    small_data(data);
+    assert_int_equal(
+        run_words(data, NULL, &said, REACHED " -d %s --runs rules --dry-run --out %s/s", data, data),
+        0);
+    assert_says(said, "runs: 5, one after the other");
+    free(said);
+    assert_int_equal(run_words(data, NULL, &said, REACHED " -d %s --runs 0 --out %s/s", data, data),
+                     0);
+    assert_says(said, "run 5 of 5: seed ");
+    assert_says(said, "95 % interval");
+    free(said);
+}
+
+static void only_results(void)
+{
+    const int nowhere = open("/dev/null", O_WRONLY);
+
+    dup2(nowhere, STDERR_FILENO);
+    close(nowhere);
+}
+
+static void one_json_document(void **state)
+{
+    const char *const data = *state;
+    const cJSON *runs, *score;
+    cJSON *doc;
+    char *said;
+
+    small_data(data);
+    assert_int_equal(run_words(data, only_results, &said,
+                               REACHED " -d %s --runs 4 --json --out %s/s", data, data),
+                     0);
+    doc = cJSON_ParseWithOpts(said, NULL, 1);
+    assert_non_null(doc);
+    runs = cJSON_GetObjectItemCaseSensitive(doc, "runs");
+    assert_int_equal(cJSON_GetArraySize(runs), 4);
+    assert_string_equal(string_of(runs->child, "state"), "finished");
+    assert_true(number_of(runs->child, "minutes") >= 0);
+    score = cJSON_GetObjectItemCaseSensitive(doc, "score");
+    assert_true(number_of(score, "runs") == 4);
+    assert_true(number_of(score, "runs_asked_by_rules") == 5);
+    assert_true(number_of(score, "minutes") >= 0);
+    assert_true(number_of(doc, "exit_code") == 0);
+    cJSON_Delete(doc);
+    free(said);
+}
+
+/* ---- runs that miss the target ---- */
+
+static void two_missed_make_no_result(void **state)
+{
+    const char *const data = *state;
+    char *const dir = file_join(data, "s"), *said;
+    struct run_set s;
+
+    small_data(data);
+    assert_int_equal(run_words(data, NULL, &said, MISSED " -d %s --runs 3 --out %s", data, dir), 1);
+    assert_says(said, "2 runs do not count, and a result under ruleset 4.0.0 holds at most 1");
+    assert_says(said, "no: target not reached");
+    assert_says(said, "score: none");
+    free(said);
+    s = read_set(dir);
+    assert_int_equal(s.runs[1].state, SET_FINISHED);
+    assert_int_equal(s.runs[1].result.code, 1);
+    assert_int_equal(s.runs[2].state, SET_WAITING);
+    run_set_release(&s);
+    assert_int_equal(run_words(data, NULL, &said, "--resume --keep-going --out %s", dir), 1);
+    check_whole_set(dir, 1);
+    free(said);
+    free(dir);
+}
+
+/* Without a target there is no score, but the runs are made. */
+static void steps_have_no_score(void **state)
+{
+    const char *const data = *state;
+    char *const dir = file_join(data, "s"), *said;
+
+    small_data(data);
+    assert_int_equal(run_words(data, NULL, &said,
+                               "-b 6 --steps 2 --clear-cache files -d %s --runs 3 --out %s", data,
+                               dir),
+                     0);
+    assert_says(said, "score: none: the runs train to no target");
+    check_whole_set(dir, 0);
+    free(said);
+    free(dir);
+}
+
+/* ---- refused ---- */
+
+static void refused_before_anything_is_written(void **state)
+{
+    static const struct {
+        int code;
+        const char *words, *says;
+    } refused[] = {
+        {2, "--runs 3 --seed 5", "leave it out"},
+        {2, "--runs 3 --export w.safetensors", "leave out --export"},
+        {2, "--runs 3 --init x --only evaluate", "--only evaluate"},
+        {2, "--runs 3 --resume", "there is no set of runs"},
+        {2, "--runs 1001", "rules, or a whole number from 0 to 1000"},
+        {2, "--runs many", "rules, or a whole number"},
+        {2, "--runs 3 --accumulate 4", "does not divide"},
+        {3, "--runs 3 --init nosuch.safetensors", "nosuch.safetensors"},
+        {3, "--runs 3 --data-dir /nosuch", "/nosuch"},
+    };
+    const char *const data = *state;
+    char *const dir = file_join(data, "s");
+
+    small_data(data);
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        char *said;
+        const int code = run_words(data, NULL, &said, REACHED " -d %s --out %s %s", data, dir,
+                                   refused[i].words);
+        if (code != refused[i].code || file_exists(dir))
+            fail_msg("%s: code %d, and says: %s", refused[i].words, code, said);
+        assert_says(said, refused[i].says);
+        free(said);
+    }
+    free(dir);
+}
+
+/* A set goes on as what it is. */
+static void refused_resume(void **state)
+{
+    static const struct {
+        int code;
+        const char *words, *says;
+    } refused[] = {
+        {2, "-b 12", "have batch-size 6"},
+        {2, "--lr 0.06", "have lr 0.05"},
+        {2, "--runs 5", "is one of 3 runs"},
+        {2, "--until-sure 5", "leave it out"},
+        {2, "--seed 5", "leave out --seed"},
+        {2, "--config nosuch.yaml", "nosuch.yaml"},
+    };
+    const char *const data = *state;
+    char *const dir = file_join(data, "s"), *before, *after, *said;
+
+    small_data(data);
+    assert_int_equal(run_words(data, NULL, &said, MISSED " -d %s --lr 0.05 --epochs 2 --runs 3 "
+                                                         "--target 0 --out %s",
+                               data, dir),
+                     0);
+    free(said);
+    before = read_text(dir, "set.json");
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        const int code =
+            run_words(data, NULL, &said, "--resume --out %s %s", dir, refused[i].words);
+        if (code != refused[i].code && !strstr(refused[i].words, "config"))
+            fail_msg("%s: code %d, and says: %s", refused[i].words, code, said);
+        assert_says(said, refused[i].says);
+        free(said);
+        after = read_text(dir, "set.json");
+        assert_string_equal(before, after);
+        free(after);
+    }
+    /* the same said again is no contradiction */
+    assert_int_equal(
+        run_words(data, NULL, &said, "--resume --out %s -b 6 --lr 0.05 --runs 3", dir), 0);
+    free(said);
+    free(before);
+    free(dir);
+}
+
+static void damaged_set_is_named(void **state)
+{
+    static const char *const texts[] = {"", "{", "[]", "{\"runs\": []}", "null"};
+    const char *const data = *state;
+    char *said;
+
+    small_data(data);
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        free(scratch_file(data, "s/set.json", texts[i]));
+        assert_int_equal(run_words(data, NULL, &said, "--resume --out %s/s", data), 3);
+        assert_says(said, "set.json is damaged: ");
+        free(said);
+    }
+}
+
+static void folder_is_for_one(void **state)
+{
+    const char *const data = *state;
+    char *const dir = file_join(data, "s"), *said;
+    int fd;
+
+    small_data(data);
+    assert_int_equal(file_mkdirs(dir), 0);
+    assert_int_equal(run_folder_lock(dir, &fd), 0);
+    assert_int_equal(run_words(data, NULL, &said, REACHED " -d %s --runs 3 --out %s", data, dir),
+                     2);
+    assert_says(said, "another run is at work");
+    close(fd);
+    free(said);
+    free(dir);
+}
+
+/* ---- a disk that is full ---- */
+
+static void files_of_500_bytes(void)
+{
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){500, 500});
+}
+
+/* Room for set.json and a run's small files, none for a checkpoint. */
+static void files_of_3500_bytes(void)
+{
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){3500, 3500});
+}
+
+static void full_disk(void **state)
+{
+    const char *const data = *state;
+    char *const dir = file_join(data, "s"), *said;
+    struct run_set s;
+
+    small_data(data);
+    assert_int_equal(run_words(data, files_of_500_bytes, &said, REACHED " -d %s --runs 3 --out %s",
+                               data, dir),
+                     3);
+    assert_says(said, "set.json");
+    free(said);
+    assert_false(run_set_exists(dir));
+    assert_int_equal(run_words(data, files_of_3500_bytes, &said,
+                               REACHED " -d %s --runs 3 --out %s", data, dir),
+                     3);
+    assert_says(said, "the set stops; --resume");
+    free(said);
+    s = read_set(dir);
+    assert_int_equal(s.runs[0].state, SET_FAILED);
+    assert_int_equal(s.runs[1].state, SET_WAITING);
+    run_set_release(&s);
+    assert_int_equal(run_words(data, NULL, &said, "--resume --out %s", dir), 0);
+    check_whole_set(dir, 0);
+    s = read_set(dir);
+    assert_int_equal(s.runs[0].n_earlier, 1);
+    assert_string_equal(s.runs[0].earlier[0].folder, "run-1.failed-1");
+    run_set_release(&s);
+    free(said);
+    free(dir);
+}
+
+/* ---- killed and interrupted ---- */
+
+static struct kill_report start_set(const char *data, const char *dir, struct kill_moment m)
+{
+    char *const words = run_set_exists(dir)
+                            ? xasprintf("--resume --out %s", dir)
+                            : xasprintf(REACHED " -d %s --runs 3 --out %s", data, dir);
+    struct small_run run = {.words = words};
+    const struct kill_report r = kill_at(m, small_process, &run);
+
+    free(words);
+    return r;
+}
+
+/* Finished runs stay as they are: their logs by name. */
+static char *logs_of_finished(const char *dir)
+{
+    struct run_set s = {0};
+    struct str all = STR_INIT;
+
+    str_add(&all, "");
+    if (run_set_exists(dir))
+        s = read_set(dir);
+    for (size_t i = 0; i < s.n; i++)
+        if (s.runs[i].state == SET_FINISHED) {
+            char *const folder = run_set_folder(&s, i), *const log = read_text(folder, "mlperf.log");
+            str_add(&all, log);
+            free(log);
+            free(folder);
+        }
+    run_set_release(&s);
+    return str_detach(&all);
+}
+
+static void go_on_to_the_end(const char *data, const char *dir, struct kill_moment m)
+{
+    const struct kill_report first = start_set(data, dir, m);
+    char *const before = logs_of_finished(dir);
+    struct kill_report r = first;
+    char *after;
+
+    if (m.signal == SIGINT && r.code != 0 && r.code != 1 && r.code != 1000 + SIGINT)
+        fail_msg("SIGINT at change %ld (%s): code %d", m.k, first.call, r.code);
+    if (r.code != 0)
+        r = start_set(data, dir, (struct kill_moment){.k = 1 + random_below(400)});
+    if (r.code != 0)
+        r = start_set(data, dir, (struct kill_moment){0});
+    if (r.code != 0)
+        fail_msg("signal %d for %d at change %ld (%s), and after resuming it ends with %d", m.signal,
+                 (int)m.who, m.k, first.call, r.code);
+    check_whole_set(dir, 0);
+    after = logs_of_finished(dir);
+    assert_int_equal(strncmp(after, before, strlen(before)), 0);
+    free(before);
+    free(after);
+}
+
+static void try_moments(const char *data, struct kill_moment m, const char *what)
+{
+    char *const whole = file_join(data, "whole");
+    const struct kill_report all = start_set(data, whole, (struct kill_moment){0});
+    long tried = 0;
+
+    assert_int_equal(all.code, 0);
+    check_whole_set(whole, 0);
+    for (m.k = 1; m.k <= all.changes; m.k++)
+        if (getenv("TEST_LONG") || random_below((unsigned)all.changes) < N_MOMENTS) {
+            char *const dir = xasprintf("%s/k%ld", data, m.k);
+            go_on_to_the_end(data, dir, m);
+            free(dir);
+            tried++;
+        }
+    assert_true(tried > N_MOMENTS / 4);
+    print_message("# G10 set of runs, %s: %ld of %ld moments: resumed to a whole set\n", what,
+                  tried, all.changes);
+    free(whole);
+}
+
+/* The process that drives the set dies; its run must stop, too. */
+static void killed_set_goes_on(void **state)
+{
+    small_data(*state);
+    try_moments(*state, (struct kill_moment){.who = KILL_FIRST}, "SIGKILL for the set");
+}
+
+/* Whoever writes at that moment dies: mostly a run. */
+static void killed_run_costs_itself(void **state)
+{
+    small_data(*state);
+    try_moments(*state, (struct kill_moment){.who = KILL_CALLER}, "SIGKILL for a run");
+}
+
+/* The set alone gets the signal and passes it on. */
+static void stopped_set_goes_on(void **state)
+{
+    small_data(*state);
+    try_moments(*state, (struct kill_moment){.signal = SIGINT, .who = KILL_FIRST}, "SIGINT");
+}
+
+/* ---- Ctrl-C, which reaches set and run alike ---- */
+
+#define ENDLESS "-b 6 --epochs 1000000 --eval-every 1000000 --lr 0.05 --target 1 --clear-cache files"
+
+static void group_of_its_own(void)
+{
+    setpgid(0, 0);
+}
+
+struct endless {
+    char *dir, *said, *words;
+    pid_t pid;
+};
+
+static struct endless start_endless(const char *data)
+{
+    struct endless e = {.dir = file_join(data, "s"), .said = file_join(data, "said")};
+    char *const events = file_join(e.dir, "run-1/events.jsonl");
+
+    e.words = xasprintf(ENDLESS " -d %s --runs 3 --out %s", data, e.dir);
+    e.pid = small_start(
+        (struct small_run){.words = e.words, .said = e.said, .prepare = group_of_its_own});
+    wait_for_text(events, "\"step\"");
+    free(events);
+    return e;
+}
+
+static void end_endless(struct endless e)
+{
+    free(e.dir);
+    free(e.said);
+    free(e.words);
+}
+
+/* One Ctrl-C is one request, though set and run both get it: the run saves and says that it was
+ * aborted. */
+static void ctrl_c_is_one_request(void **state)
+{
+    const char *const data = *state;
+    struct endless e;
+    const cJSON *last;
+    cJSON *log;
+    struct run_set s;
+
+    small_data(data);
+    e = start_endless(data);
+    kill(-e.pid, SIGINT);
+    assert_int_equal(small_wait(e.pid), 1);
+    s = read_set(e.dir);
+    assert_int_equal(s.runs[0].state, SET_INTERRUPTED);
+    assert_int_equal(s.runs[1].state, SET_WAITING);
+    log = read_lines(e.dir, "run-1/mlperf.log");
+    assert_int_equal(count_key(log, "run_stop", &last), 1);
+    assert_string_equal(
+        string_of(cJSON_GetObjectItemCaseSensitive(last, "metadata"), "status"), "aborted");
+    cJSON_Delete(log);
+    run_set_release(&s);
+    end_endless(e);
+}
+
+/* The run that lost its set stops soon: its folder is free then. */
+static void run_ends_with_its_set(void **state)
+{
+    const char *const data = *state;
+    const int64_t end = clock_ns() + 20000000000;
+    struct endless e;
+    char *folder;
+    int fd;
+
+    small_data(data);
+    e = start_endless(data);
+    folder = file_join(e.dir, "run-1");
+    assert_int_equal(run_folder_lock(folder, &fd), E_USAGE);
+    kill(e.pid, SIGKILL);
+    assert_int_equal(small_wait(e.pid), 1000 + SIGKILL);
+    while (run_folder_lock(folder, &fd) < 0) {
+        assert_true(clock_ns() < end);
+        clock_sleep_ns(1000000);
+    }
+    close(fd);
+    free(folder);
+    end_endless(e);
+}
+
+/* A second Ctrl-C ends both at once. */
+static void second_signal_ends_at_once(void **state)
+{
+    const char *const data = *state;
+    char *folder;
+    struct endless e;
+    struct run_set s;
+    int fd;
+
+    small_data(data);
+    e = start_endless(data);
+    kill(e.pid, SIGTERM);
+    kill(e.pid, SIGINT);
+    assert_int_equal(small_wait(e.pid), 1);
+    folder = file_join(e.dir, "run-1");
+    assert_int_equal(run_folder_lock(folder, &fd), 0);
+    close(fd);
+    s = read_set(e.dir);
+    assert_int_equal(s.runs[0].state, SET_INTERRUPTED);
+    run_set_release(&s);
+    free(folder);
+    end_endless(e);
+}
+
+#define S(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        S(a_set_is_made),
+        S(as_many_as_the_rules),
+        S(one_json_document),
+        S(two_missed_make_no_result),
+        S(steps_have_no_score),
+        S(refused_before_anything_is_written),
+        S(refused_resume),
+        S(damaged_set_is_named),
+        S(folder_is_for_one),
+        S(full_disk),
+        S(killed_set_goes_on),
+        S(killed_run_costs_itself),
+        S(stopped_set_goes_on),
+        S(ctrl_c_is_one_request),
+        S(run_ends_with_its_set),
+        S(second_signal_ends_at_once),
+    };
+
+    small_is_started(argc, argv);
+    return cmocka_run_group_tests_name("run_set", tests, NULL, NULL);
+}
