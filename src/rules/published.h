@@ -9,7 +9,7 @@
 
 struct anchor {
     char benchmark[24], round[8]; /* "resnet", "1.0" */
-    int accelerators;
+    int accelerators;             /* -1: not stated for certain */
     double minutes;
     int scored; /* the factor of the reference convergence test is in it */
     char system[96];

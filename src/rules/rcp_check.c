@@ -113,7 +113,7 @@ void rcp_describe(const struct rcp_test *t, const char *benchmark, struct str *o
         break;
     }
     add_numbers(t, unit, out);
-    str_add(out, t->passed ? (t->factor > 1 ? ": allowed, the score is scaled to the reference"
-                                            : ": not faster than the reference")
+    str_add(out, t->passed ? (t->factor > 1 ? ": faster than its mean, and allowed"
+                                            : ": not faster than its mean")
                            : ": faster than allowed");
 }

@@ -2,8 +2,8 @@
  * Training does, in minutes. Nothing is written.
  *
  *     result_init(&r, NULL or "4.0.0");
- *     result_add(&r, path) ...           a log each
- *     result_describe_system(&r, path)   if there is a description
+ *     result_add(&r, &log, path, name) ...   a run each
+ *     result_read_system(&r, path)           if there is a description
  *     result_finish(&r);
  *     ... result_release(&r);
  *
@@ -25,6 +25,8 @@
 #include "base/str.h"
 #include "rules/rcp.h"
 #include "rules/score.h"
+
+struct log;
 
 enum result_fate {
     RESULT_COUNTS,
@@ -81,13 +83,18 @@ struct result {
 /* version must outlive the result; NULL: by the format of the lines, 4.0.0 for ":::MLLOG". E_USAGE
  * when no such round is known. */
 int result_init(struct result *r, const char *version);
-/* Reads a log. name is what the run is called; E_IO. */
-int result_add(struct result *r, const char *path, const char *name);
+/* A run by what its log says. name is what the run is called. */
+void result_add(struct result *r, const struct log *l, const char *path, const char *name);
+/* The run added last does not count, for a reason that its log does not tell. */
+void result_refuse_last(struct result *r, const char *why);
+/* The benchmark's name as the rounds from 0.7 on have it ("mask" is maskrcnn); NULL: none. */
+const char *result_benchmark(const struct log *l);
 /* Reads systems/NAME.json; a file that can not be understood is a note. */
 void result_read_system(struct result *r, const char *path);
 /* Reads scaling.json. */
 void result_read_scaling(struct result *r, const char *path);
-void result_finish(struct result *r);
+/* E_DATA when the points carried along are wrong. */
+int result_finish(struct result *r);
 void result_release(struct result *r);
 
 double result_accelerators(const struct result *r); /* NAN: not known; 0: none */

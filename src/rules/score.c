@@ -65,20 +65,10 @@ static double sample_deviation(const double *x, size_t n)
     return sqrt(squares / (double)(n - 1));
 }
 
-/* Half the 95 % interval of the mean of sorted values; NAN when fewer than two are kept. */
-static double half_width(const double *sorted, size_t n, size_t drop)
+/* Half the 95 % interval of a mean of n values with this deviation. */
+static double half_width(double stdev, size_t n)
 {
-    const size_t kept = n > 2 * drop ? n - 2 * drop : 0;
-    double *w, s;
-
-    if (kept < 2)
-        return NAN;
-    w = xmalloc(n * sizeof(*w));
-    for (size_t i = 0; i < n; i++)
-        w[i] = sorted[i < drop ? drop : i >= n - drop ? n - drop - 1 : i];
-    s = sample_deviation(w, n);
-    free(w);
-    return student_quantile(0.975, (double)kept - 1) * s * sqrt((double)n) / (double)kept;
+    return n < 2 ? NAN : student_quantile(0.975, (double)n - 1) * stdev / sqrt((double)n);
 }
 
 static void describe(struct score_estimate *e, const double *sorted, size_t n)
@@ -104,7 +94,7 @@ struct score_estimate score_estimate(const double *values, size_t n, int n_drop)
     describe(&e, sorted, n - e.n_failed);
     if (e.n_failed <= (size_t)n_drop) {
         e.mean = rcp_olympic_mean(sorted, n, (size_t)n_drop);
-        half = half_width(sorted, n, (size_t)n_drop);
+        half = half_width(e.stdev, n - e.n_failed);
         e.low = e.mean - half;
         e.high = e.mean + half;
     }

@@ -1,0 +1,95 @@
+/* `stave score`: what several runs are worth by the rules. */
+#include <stdio.h>
+
+#include "base/err.h"
+#include "cli/command_line.h"
+#include "cli/score_report.h"
+
+struct score_settings {
+    char *ruleset, *system;
+    int json, table;
+};
+
+/* clang-format off */
+#define ROW(...) OPT_ROW(score_settings, __VA_ARGS__)
+
+static const struct opt_row rows[] = {
+    ROW("ruleset", OPT_STRING, ruleset, .arg = "V", .help = "The round whose rules hold, 0.5.0 to 4.0.0; without it 0.5.0 or 0.6.0 where the lines have their format, else 4.0.0"),
+    ROW("system", OPT_STRING, system, .arg = "FILE", .help = "The system's description (JSON), where none is found beside the results"),
+    ROW("table", OPT_BOOL, table, .dflt = "no", .help = "A line a result, also of a single one"),
+    ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print one JSON document"),
+};
+/* clang-format on */
+
+static const struct opt_table options = {"score", rows, COUNT_OF(rows)};
+
+static int report(const struct results *s, const struct score_settings *own)
+{
+    struct str out = STR_INIT;
+    int stands = 1;
+
+    if (own->json)
+        score_report_json(s, &out);
+    else if (s->n == 1 && !own->table)
+        score_report_result(&s->list[0], &out);
+    else
+        score_report_table(s, &out);
+    fwrite(out.s, 1, out.len, stdout);
+    str_release(&out);
+    for (size_t i = 0; i < s->n; i++)
+        stands = stands && s->list[i].stands;
+    return stands ? EXIT_REACHED : EXIT_UNTRUSTWORTHY;
+}
+
+static int score(const struct command_line *line, const struct score_settings *own)
+{
+    struct results s = {.version = own->ruleset, .system = own->system};
+    int rc = results_find(&s, line->args, (size_t)line->n_args);
+
+    if (rc == 0 && s.n == 0)
+        rc = err(E_IO,
+                 "%s: no run is here; a run's folder holds mlperf.log, a result's result_0.txt, "
+                 "result_1.txt, ...",
+                 line->args[0]);
+    if (rc == 0)
+        rc = report(&s, own);
+    results_release(&s);
+    return rc;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct score_settings own;
+    struct command_line line;
+    int rc;
+
+    command_line_init(&line, self, argc, argv);
+    command_line_bind(&line, &options, &own);
+    rc = command_line_parse(&line);
+    if (rc == 0)
+        rc = score(&line, &own);
+    else if (rc > 0)
+        rc = EXIT_REACHED;
+    command_line_release(&line);
+    return rc;
+}
+
+static const struct opt_table *const tables[] = {&options, NULL};
+
+const struct command command_score = {
+    .name = "score",
+    .args = "DIR...",
+    .min_args = 1,
+    .max_args = 1000000,
+    .summary = "Score runs as MLPerf does: drop best and worst, average, test the convergence",
+    .about =
+        "DIR is a run's folder, a log, a folder of run folders, a folder of result_*.txt, or any "
+        "folder above these (ORG/results/SYSTEM/BENCHMARK): several results make a table. Runs and "
+        "logs named one by one make one result a benchmark. The exit status is 4 when a result "
+        "does "
+        "not stand: too few runs, too many that did not converge, faster than the reference may "
+        "be; "
+        "each with a sentence.",
+    .tables = tables,
+    .run = run,
+};

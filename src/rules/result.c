@@ -1,0 +1,173 @@
+/* Runs added one by one: what their logs say, and whether they count. */
+#include "rules/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "rules/log.h"
+
+const char *result_benchmark(const struct log *l)
+{
+    const char *const b = l->benchmark;
+
+    return b && (strcmp(b, "mask") == 0 || strcmp(b, "mask_rcnn") == 0) ? "maskrcnn" : b;
+}
+
+const char *const result_versions[] = {"0.5.0", "0.6.0", "0.7.0", "1.0.0", "1.1.0", "2.0.0",
+                                       "2.1.0", "3.0.0", "3.1.0", "4.0.0", NULL};
+
+int result_init(struct result *r, const char *version)
+{
+    *r = (struct result){
+        .version = "",
+        .system = {.nodes = NAN, .per_node = NAN},
+        .scaling_file = NAN,
+        .factor = 1,
+        .minutes = NAN,
+        .per_second = NAN,
+        .speedup = NAN,
+    };
+    for (size_t i = 0; version && result_versions[i]; i++)
+        if (strcmp(result_versions[i], version) == 0)
+            r->version = result_versions[i];
+    if (version && !*r->version)
+        return err(E_USAGE,
+                   "no ruleset is called %.40s; there are 0.5.0, 0.6.0, 0.7.0, 1.0.0, "
+                   "1.1.0, 2.0.0, 2.1.0, 3.0.0, 3.1.0 and 4.0.0",
+                   version);
+    return 0;
+}
+
+static const char *version_of(enum log_format f)
+{
+    return f == LOG_MLP05 ? "0.5.0" : f == LOG_MLL ? "0.6.0" : "4.0.0";
+}
+
+static void keep(char **place, const char *text)
+{
+    if (!*place && text)
+        *place = xstrdup(text);
+}
+
+/* The value of the last evaluation before the end of the run. */
+static double quality_of(const struct log *l)
+{
+    return l->n_evaluations ? l->evaluations[l->n_evaluations - 1].value : NAN;
+}
+
+/* 0.5 has no status that all submitters log; its logs name the target themselves. */
+static char *missed_target(const struct log *l)
+{
+    const double target = log_number(l, "eval_target");
+
+    if (l->format != LOG_MLP05 || isnan(target))
+        return NULL;
+    for (size_t i = 0; i < l->n_evaluations; i++)
+        if (l->evaluations[i].value >= target)
+            return NULL;
+    return xasprintf("no evaluation reached the target of %.6g", target);
+}
+
+/* Why a run does not count, or NULL. */
+static char *objection(const struct log *l)
+{
+    if (l->n_records == 0)
+        return xstrdup("the log holds no record");
+    if (isnan(l->run_start_ms))
+        return xstrdup("the log has no run_start");
+    if (isnan(l->run_stop_ms))
+        return xstrdup("the log has no run_stop: it did not end, or missed the target");
+    if (!(l->run_stop_ms > l->run_start_ms))
+        return xstrdup("run_stop is not later than run_start");
+    if (l->run_status && strcmp(l->run_status, "success") != 0)
+        return xasprintf("run_stop has the status %.40s", l->run_status);
+    if (!l->run_status && l->format != LOG_MLP05)
+        return xstrdup("run_stop has no status");
+    return missed_target(l);
+}
+
+static void take(struct result *r, struct result_run *run, const struct log *l)
+{
+    run->start_ms = l->run_start_ms;
+    run->minutes = log_minutes(l);
+    run->why = objection(l);
+    run->epochs = l->epochs;
+    if (l->format == LOG_MLP05 && !run->why && l->n_evaluations)
+        run->epochs = l->evaluations[l->n_evaluations - 1].epoch;
+    run->quality = quality_of(l);
+    run->batch = l->batch;
+    run->train_samples = l->train_samples;
+    run->samples_at_stop = l->samples_at_stop;
+    keep(&r->benchmark, result_benchmark(l));
+    keep(&r->division, l->division);
+    keep(&r->org, l->org);
+    keep(&r->platform, l->platform);
+    if (l->benchmark && strcmp(result_benchmark(l), r->benchmark) != 0)
+        str_printf(&r->problems, "%s is a log of %.40s, the others are of %s.\n", run->name,
+                   l->benchmark, r->benchmark);
+}
+
+void result_add(struct result *r, const struct log *l, const char *path, const char *name)
+{
+    struct result_run run = {.path = xstrdup(path), .name = xstrdup(name), .samples = NAN};
+
+    if (!*r->version) {
+        r->version = version_of(l->format);
+        r->guessed = 1;
+    }
+    take(r, &run, l);
+    r->runs = xrealloc(r->runs, (r->n_runs + 1) * sizeof(*r->runs));
+    r->runs[r->n_runs++] = run;
+}
+
+void result_refuse_last(struct result *r, const char *why)
+{
+    struct result_run *const run = &r->runs[r->n_runs - 1];
+
+    if (run->why)
+        return;
+    run->why = xstrdup(why);
+    run->epochs = NAN;
+}
+
+void result_release(struct result *r)
+{
+    for (size_t i = 0; i < r->n_runs; i++) {
+        free(r->runs[i].path);
+        free(r->runs[i].name);
+        free(r->runs[i].why);
+    }
+    free(r->runs);
+    free(r->folder);
+    free(r->benchmark);
+    free(r->division);
+    free(r->org);
+    free(r->platform);
+    free(r->system.name);
+    free(r->system.submitter);
+    free(r->system.division);
+    free(r->system.accelerator);
+    str_release(&r->problems);
+    str_release(&r->notes);
+    *r = (struct result){0};
+}
+
+double result_accelerators(const struct result *r)
+{
+    return r->system.nodes * r->system.per_node;
+}
+
+const char *result_fate_name(enum result_fate f)
+{
+    static const char *const names[] = {
+        [RESULT_COUNTS] = "",
+        [RESULT_FASTEST] = "dropped, fastest",
+        [RESULT_SLOWEST] = "dropped, slowest",
+        [RESULT_FAILED] = "did not converge",
+        [RESULT_OUTSIDE] = "outside the window that is scored",
+    };
+
+    return names[f];
+}

@@ -1,0 +1,300 @@
+#include "rules/result_find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "rules/log.h"
+
+enum { MAX_DEPTH = 16, MAX_RESULT_JSON = 1 << 20 };
+
+/* ---- names ---- */
+
+static int is_result_file(const char *name)
+{
+    const size_t n = strlen(name);
+
+    return n >= strlen("result_.txt") && strncmp(name, "result_", 7) == 0 &&
+           strcmp(name + n - 4, ".txt") == 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* path without its last n names; NULL when it has not so many. */
+static char *above(const char *path, int n)
+{
+    char *const p = xstrdup(path);
+
+    for (int i = 0; i < n; i++) {
+        char *const slash = strrchr(p, '/');
+
+        if (!slash) {
+            free(p);
+            return NULL;
+        }
+        *slash = '\0';
+    }
+    return p;
+}
+
+/* ---- one run ---- */
+
+/* A run that was resumed has a log of its last start only; its folder says so. */
+static int was_resumed(const char *log_path)
+{
+    char *const dir = above(log_path, 1);
+    char *const path = file_join(dir ? dir : ".", "result.json");
+    char *text = NULL;
+    size_t n = 0;
+    cJSON *doc = NULL;
+    int resumed;
+
+    if (file_exists(path) && file_read(path, MAX_RESULT_JSON, &text, &n) == 0)
+        doc = json_parse(text, n, NULL);
+    resumed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(doc, "resumed"));
+    cJSON_Delete(doc);
+    free(text);
+    free(path);
+    free(dir);
+    return resumed;
+}
+
+static struct result *new_result(struct results *s, const char *folder, int *rc)
+{
+    struct result *r;
+
+    s->list = xrealloc(s->list, (s->n + 1) * sizeof(*s->list));
+    r = &s->list[s->n++];
+    *rc = result_init(r, s->version);
+    r->folder = folder ? xstrdup(folder) : NULL;
+    return r;
+}
+
+/* Among the results from number `from` on, that of a log's benchmark; a new one when there is none.
+ */
+static struct result *result_for(struct results *s, size_t from, const struct log *l,
+                                 const char *folder, int *rc)
+{
+    const char *const b = result_benchmark(l);
+
+    for (size_t i = from; i < s->n; i++) {
+        const char *const other = s->list[i].benchmark;
+
+        if (!b || !other || strcmp(b, other) == 0)
+            return &s->list[i];
+    }
+    return new_result(s, folder, rc);
+}
+
+/* Adds the log to the result of its benchmark among those from number `from` on. */
+static int add_run(struct results *s, size_t from, const char *path, const char *name,
+                   const char *folder)
+{
+    struct log l;
+    struct result *r;
+    int rc = 0;
+
+    TRY(log_read(&l, path, NULL));
+    r = result_for(s, from, &l, folder, &rc);
+    if (rc == 0)
+        result_add(r, &l, path, name);
+    log_release(&l);
+    if (rc == 0 && strcmp(base_name(path), "mlperf.log") == 0 && was_resumed(path))
+        result_refuse_last(r, "it was resumed: the log covers its last start only");
+    return rc;
+}
+
+/* ---- folders ---- */
+
+struct listing {
+    struct dirent **entries;
+    int n;
+};
+
+static int visible(const struct dirent *e)
+{
+    return e->d_name[0] != '.';
+}
+
+static int list_folder(struct listing *l, const char *dir)
+{
+    l->n = scandir(dir, &l->entries, visible, versionsort);
+    if (l->n < 0) {
+        *l = (struct listing){0};
+        return err(E_IO, "read folder %s: %s", dir, strerror(errno));
+    }
+    return 0;
+}
+
+static void release_listing(struct listing *l)
+{
+    for (int i = 0; i < l->n; i++)
+        free(l->entries[i]);
+    free(l->entries);
+}
+
+static int is_folder_itself(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static char *log_of_run(const char *dir)
+{
+    char *const path = file_join(dir, "mlperf.log");
+
+    if (file_exists(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* ORG/systems/SYSTEM.json for ORG/results/SYSTEM/BENCHMARK. */
+static void read_described_system(struct results *s, struct result *r, const char *dir)
+{
+    char *const full = realpath(dir, NULL);
+    char *const system = full ? above(full, 1) : NULL, *const results =
+                                                           full ? above(full, 2) : NULL;
+    char *const org = full ? above(full, 3) : NULL;
+    char *const path = org && strcmp(base_name(results), "results") == 0
+                           ? xasprintf("%s/systems/%s.json", org, base_name(system))
+                           : NULL;
+
+    if (path && file_exists(path))
+        result_read_system(r, path);
+    else if (s->system)
+        result_read_system(r, s->system);
+    if (path && !r->system.name)
+        r->system.name = xstrdup(base_name(system));
+    free(path);
+    free(org);
+    free(results);
+    free(system);
+    free(full);
+}
+
+static int add_result_files(struct results *s, const struct listing *l, const char *dir)
+{
+    char *const scaling = file_join(dir, "scaling.json");
+    int rc = 0;
+    struct result *const r = new_result(s, dir, &rc);
+
+    for (int i = 0; rc == 0 && i < l->n; i++) {
+        const char *const name = l->entries[i]->d_name;
+        char *path;
+        struct log log;
+
+        if (!is_result_file(name))
+            continue;
+        path = file_join(dir, name);
+        rc = log_read(&log, path, NULL);
+        if (rc == 0) {
+            result_add(r, &log, path, name);
+            log_release(&log);
+        }
+        free(path);
+    }
+    if (file_exists(scaling))
+        result_read_scaling(r, scaling);
+    free(scaling);
+    read_described_system(s, r, dir);
+    return rc;
+}
+
+static int search(struct results *s, const char *dir, int depth);
+
+/* Run folders here are one result a benchmark; other folders are searched. */
+static int search_entries(struct results *s, const struct listing *l, const char *dir, int depth)
+{
+    const size_t from = s->n;
+    int rc = 0;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; rc == 0 && i < l->n; i++) {
+            char *const path = file_join(dir, l->entries[i]->d_name);
+            char *const log = is_folder_itself(path) ? log_of_run(path) : NULL;
+
+            if (log && pass == 0)
+                rc = add_run(s, from, log, l->entries[i]->d_name, dir);
+            else if (!log && pass == 1 && is_folder_itself(path))
+                rc = search(s, path, depth + 1);
+            free(log);
+            free(path);
+        }
+    return rc;
+}
+
+static int search(struct results *s, const char *dir, int depth)
+{
+    struct listing l;
+    int n_files = 0, rc;
+
+    if (depth > MAX_DEPTH)
+        return 0;
+    TRY(list_folder(&l, dir));
+    for (int i = 0; i < l.n; i++)
+        n_files += is_result_file(l.entries[i]->d_name);
+    rc = n_files ? add_result_files(s, &l, dir) : search_entries(s, &l, dir, depth);
+    release_listing(&l);
+    return rc;
+}
+
+/* The log of a path that is a log or a run's folder; NULL for another folder. */
+static char *single_log(const char *path)
+{
+    return file_is_folder(path) ? log_of_run(path) : xstrdup(path);
+}
+
+static char *without_slash(const char *path)
+{
+    char *const p = xstrdup(path);
+
+    for (size_t n = strlen(p); n > 1 && p[n - 1] == '/'; n--)
+        p[n - 1] = '\0';
+    return p;
+}
+
+int results_find(struct results *s, const char *const *paths, size_t n)
+{
+    const size_t before = s->n;
+    int rc = 0;
+
+    for (int pass = 0; pass < 2; pass++) /* single runs first: they are joined */
+        for (size_t i = 0; rc == 0 && i < n; i++) {
+            char *const path = without_slash(paths[i]), *const log = single_log(path);
+
+            if (pass == 0 && log)
+                rc = add_run(s, before, log, base_name(path), NULL);
+            else if (pass == 1 && !log)
+                rc = search(s, path, 0);
+            free(log);
+            free(path);
+        }
+    for (size_t i = before; rc == 0 && i < s->n; i++) {
+        if (s->system && !s->list[i].system.name)
+            result_read_system(&s->list[i], s->system);
+        rc = result_finish(&s->list[i]);
+    }
+    return rc;
+}
+
+void results_release(struct results *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        result_release(&s->list[i]);
+    free(s->list);
+    s->list = NULL;
+    s->n = 0;
+}
