@@ -1,5 +1,6 @@
 /* Sets of runs from outside: what `stave run --runs N` leaves, refuses and says, killed and
  * interrupted anywhere, on a workload that takes milliseconds. */
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
@@ -108,7 +109,8 @@ static void a_set_is_made(void **state)
     assert_says(said, "run 1 of 3: seed ");
     assert_says(said, "run 3 of 3: seed ");
     assert_says(said, "minutes, the mean of 3 runs without the fastest and the slowest");
-    assert_says(said, "too few runs for an interval; a result under ruleset 4.0.0 takes 5 runs");
+    assert_says(said, "95 % interval ");
+    assert_says(said, "; a result under ruleset 4.0.0 takes 5 runs");
     check_whole_set(dir, 0);
     free(said);
     assert_int_equal(run_words(data, NULL, &said, REACHED " -d %s --out %s/run-1", data, dir), 2);
@@ -130,9 +132,9 @@ static void as_many_as_the_rules(void **state)
     char *said;
 
     small_data(data);
-    assert_int_equal(
-        run_words(data, NULL, &said, REACHED " -d %s --runs rules --dry-run --out %s/s", data, data),
-        0);
+    assert_int_equal(run_words(data, NULL, &said,
+                               REACHED " -d %s --runs rules --dry-run --out %s/s", data, data),
+                     0);
     assert_says(said, "runs: 5, one after the other");
     free(said);
     assert_int_equal(run_words(data, NULL, &said, REACHED " -d %s --runs 0 --out %s/s", data, data),
@@ -174,6 +176,126 @@ static void one_json_document(void **state)
     assert_true(number_of(doc, "exit_code") == 0);
     cJSON_Delete(doc);
     free(said);
+}
+
+/* Somebody keeps the data set in memory: no run's log claims otherwise, and each says why. */
+static void warm_cache_is_said(void **state)
+{
+    const char *const data = *state;
+    char *const rec = file_join(data, "train.rec"), *said;
+    const cJSON *last;
+    cJSON *log, *result;
+    void *map;
+    int fd;
+
+    small_data(data);
+    fd = open(rec, O_RDONLY);
+    map = mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+    assert_true(map != MAP_FAILED);
+    assert_int_equal(run_words(data, NULL, &said, REACHED " -d %s --runs 2 --out %s/s", data, data),
+                     0);
+    assert_says(said, "warning: the page cache is not clear, and the log says so");
+    assert_says(said, "  warm  yes");
+    log = read_lines(data, "s/run-2/mlperf.log");
+    assert_int_equal(count_key(log, "cache_clear", &last), 1);
+    assert_true(cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(last, "value")));
+    result = read_json(data, "s/run-2/result.json");
+    assert_true(cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(result, "cache_cleared")));
+    assert_says(string_of(result, "cache_warning"), "still in memory after posix_fadvise");
+    assert_true(number_of(result, "cache_resident_bytes") >= 4096);
+    cJSON_Delete(log);
+    cJSON_Delete(result);
+    munmap(map, 4096);
+    close(fd);
+    free(said);
+    free(rec);
+}
+
+/* A single run clears nothing unless it is told to, and says so. */
+static void single_run_leaves_the_cache(void **state)
+{
+    const char *const data = *state;
+    const cJSON *last;
+    cJSON *log, *result;
+    char *said;
+
+    small_data(data);
+    assert_int_equal(
+        run_words(data, NULL, &said, "-b 6 --epochs 1 --target 0 -d %s --out %s/s", data, data), 0);
+    log = read_lines(data, "s/mlperf.log");
+    assert_int_equal(count_key(log, "cache_clear", &last), 1);
+    assert_true(cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(last, "value")));
+    result = read_json(data, "s/result.json");
+    assert_null(cJSON_GetObjectItemCaseSensitive(result, "cache_cleared"));
+    assert_true(number_of(result, "exit_code") == 0);
+    cJSON_Delete(log);
+    cJSON_Delete(result);
+    free(said);
+}
+
+/* ---- until sure ---- */
+
+/* A set of which four runs took the minutes given here and the fifth waits. */
+static void four_of_five(const char *dir, double until_sure, double spread)
+{
+    struct run_set s = read_set(dir);
+    char *const folder = run_set_folder(&s, 4), *const away = file_join(dir, "away");
+
+    for (size_t i = 0; i < 4; i++)
+        s.runs[i].result.minutes = 10 + spread * (double)i;
+    s.runs[4].state = SET_WAITING;
+    s.until_sure = until_sure;
+    assert_int_equal(run_set_write(&s), 0);
+    assert_int_equal(rename(folder, away), 0);
+    run_set_release(&s);
+    free(folder);
+    free(away);
+}
+
+static enum set_state state_of_fifth(const char *dir)
+{
+    struct run_set s = read_set(dir);
+    const enum set_state state = s.runs[4].state;
+
+    run_set_release(&s);
+    return state;
+}
+
+/* Five runs, the times of four as they should be, and on with it; returns what is said then. */
+static char *go_on_with_four(const char *data, const char *dir, double spread)
+{
+    char *said;
+
+    small_data(data);
+    assert_int_equal(run_words(data, NULL, &said, REACHED " -d %s --runs 5 --out %s", data, dir),
+                     0);
+    free(said);
+    four_of_five(dir, 2, spread);
+    assert_int_equal(run_words(data, NULL, &said, "--resume --out %s", dir), 0);
+    return said;
+}
+
+static void stops_when_it_is_sure(void **state)
+{
+    char *const dir = file_join(*state, "s"), *const said = go_on_with_four(*state, dir, 0.02);
+
+    assert_says(said, "after 4 runs: score 10.03 minutes, 95 % interval 9.98");
+    assert_says(said, ": sure enough");
+    assert_says(said, "waiting");
+    assert_int_equal(state_of_fifth(dir), SET_WAITING);
+    free(said);
+    free(dir);
+}
+
+static void goes_on_while_it_is_not(void **state)
+{
+    char *const dir = file_join(*state, "s"), *const said = go_on_with_four(*state, dir, 1);
+
+    assert_says(said, "after 4 runs: score 11.5 minutes, 95 % interval 9.4");
+    assert_null(strstr(said, "sure enough"));
+    assert_int_equal(state_of_fifth(dir), SET_FINISHED);
+    free(said);
+    free(dir);
 }
 
 /* ---- runs that miss the target ---- */
@@ -242,8 +364,8 @@ static void refused_before_anything_is_written(void **state)
     small_data(data);
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         char *said;
-        const int code = run_words(data, NULL, &said, REACHED " -d %s --out %s %s", data, dir,
-                                   refused[i].words);
+        const int code =
+            run_words(data, NULL, &said, REACHED " -d %s --out %s %s", data, dir, refused[i].words);
         if (code != refused[i].code || file_exists(dir))
             fail_msg("%s: code %d, and says: %s", refused[i].words, code, said);
         assert_says(said, refused[i].says);
@@ -259,19 +381,17 @@ static void refused_resume(void **state)
         int code;
         const char *words, *says;
     } refused[] = {
-        {2, "-b 12", "have batch-size 6"},
-        {2, "--lr 0.06", "have lr 0.05"},
-        {2, "--runs 5", "is one of 3 runs"},
-        {2, "--until-sure 5", "leave it out"},
-        {2, "--seed 5", "leave out --seed"},
-        {2, "--config nosuch.yaml", "nosuch.yaml"},
+        {2, "-b 12", "have batch-size 6"},   {2, "--lr 0.06", "have lr 0.05"},
+        {2, "--runs 5", "is one of 3 runs"}, {2, "--until-sure 5", "leave it out"},
+        {2, "--seed 5", "leave out --seed"}, {2, "--config nosuch.yaml", "nosuch.yaml"},
     };
     const char *const data = *state;
     char *const dir = file_join(data, "s"), *before, *after, *said;
 
     small_data(data);
-    assert_int_equal(run_words(data, NULL, &said, MISSED " -d %s --lr 0.05 --epochs 2 --runs 3 "
-                                                         "--target 0 --out %s",
+    assert_int_equal(run_words(data, NULL, &said,
+                               MISSED " -d %s --lr 0.05 --epochs 2 --runs 3 "
+                                      "--target 0 --out %s",
                                data, dir),
                      0);
     free(said);
@@ -288,8 +408,8 @@ static void refused_resume(void **state)
         free(after);
     }
     /* the same said again is no contradiction */
-    assert_int_equal(
-        run_words(data, NULL, &said, "--resume --out %s -b 6 --lr 0.05 --runs 3", dir), 0);
+    assert_int_equal(run_words(data, NULL, &said, "--resume --out %s -b 6 --lr 0.05 --runs 3", dir),
+                     0);
     free(said);
     free(before);
     free(dir);
@@ -335,9 +455,9 @@ static void files_of_500_bytes(void)
 }
 
 /* Room for set.json and a run's small files, none for a checkpoint. */
-static void files_of_3500_bytes(void)
+static void files_of_2700_bytes(void)
 {
-    setrlimit(RLIMIT_FSIZE, &(struct rlimit){3500, 3500});
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){2700, 2700});
 }
 
 static void full_disk(void **state)
@@ -347,15 +467,15 @@ static void full_disk(void **state)
     struct run_set s;
 
     small_data(data);
-    assert_int_equal(run_words(data, files_of_500_bytes, &said, REACHED " -d %s --runs 3 --out %s",
-                               data, dir),
-                     3);
+    assert_int_equal(
+        run_words(data, files_of_500_bytes, &said, REACHED " -d %s --runs 3 --out %s", data, dir),
+        3);
     assert_says(said, "set.json");
     free(said);
     assert_false(run_set_exists(dir));
-    assert_int_equal(run_words(data, files_of_3500_bytes, &said,
-                               REACHED " -d %s --runs 3 --out %s", data, dir),
-                     3);
+    assert_int_equal(
+        run_words(data, files_of_2700_bytes, &said, REACHED " -d %s --runs 3 --out %s", data, dir),
+        3);
     assert_says(said, "the set stops; --resume");
     free(said);
     s = read_set(dir);
@@ -397,7 +517,8 @@ static char *logs_of_finished(const char *dir)
         s = read_set(dir);
     for (size_t i = 0; i < s.n; i++)
         if (s.runs[i].state == SET_FINISHED) {
-            char *const folder = run_set_folder(&s, i), *const log = read_text(folder, "mlperf.log");
+            char *const folder = run_set_folder(&s, i), *const log =
+                                                            read_text(folder, "mlperf.log");
             str_add(&all, log);
             free(log);
             free(folder);
@@ -420,8 +541,8 @@ static void go_on_to_the_end(const char *data, const char *dir, struct kill_mome
     if (r.code != 0)
         r = start_set(data, dir, (struct kill_moment){0});
     if (r.code != 0)
-        fail_msg("signal %d for %d at change %ld (%s), and after resuming it ends with %d", m.signal,
-                 (int)m.who, m.k, first.call, r.code);
+        fail_msg("signal %d for %d at change %ld (%s), and after resuming it ends with %d",
+                 m.signal, (int)m.who, m.k, first.call, r.code);
     check_whole_set(dir, 0);
     after = logs_of_finished(dir);
     assert_int_equal(strncmp(after, before, strlen(before)), 0);
@@ -473,7 +594,8 @@ static void stopped_set_goes_on(void **state)
 
 /* ---- Ctrl-C, which reaches set and run alike ---- */
 
-#define ENDLESS "-b 6 --epochs 1000000 --eval-every 1000000 --lr 0.05 --target 1 --clear-cache files"
+#define ENDLESS                                                                                    \
+    "-b 6 --epochs 1000000 --eval-every 1000000 --lr 0.05 --target 1 --clear-cache files"
 
 static void group_of_its_own(void)
 {
@@ -524,8 +646,8 @@ static void ctrl_c_is_one_request(void **state)
     assert_int_equal(s.runs[1].state, SET_WAITING);
     log = read_lines(e.dir, "run-1/mlperf.log");
     assert_int_equal(count_key(log, "run_stop", &last), 1);
-    assert_string_equal(
-        string_of(cJSON_GetObjectItemCaseSensitive(last, "metadata"), "status"), "aborted");
+    assert_string_equal(string_of(cJSON_GetObjectItemCaseSensitive(last, "metadata"), "status"),
+                        "aborted");
     cJSON_Delete(log);
     run_set_release(&s);
     end_endless(e);
@@ -587,6 +709,10 @@ int main(int argc, char **argv)
         S(a_set_is_made),
         S(as_many_as_the_rules),
         S(one_json_document),
+        S(warm_cache_is_said),
+        S(single_run_leaves_the_cache),
+        S(stops_when_it_is_sure),
+        S(goes_on_while_it_is_not),
         S(two_missed_make_no_result),
         S(steps_have_no_score),
         S(refused_before_anything_is_written),

@@ -378,9 +378,12 @@ static int train(struct run *r)
     run.resume = r->goes_on;
     TRY(train_open(&run));
     r->setup.settings.from_weights = (run.resume ? run.from.info.init : run.init) != NULL;
-    if (r->own.dry_run)
+    rc = workload_check_start(r->setup.workload, workload_benchmark(r->setup.workload),
+                              &r->setup.settings, &r->task);
+    if (rc == 0 && r->own.dry_run)
         print_needs(r, &run.needs);
-    rc = check_machine(r, &run.needs);
+    if (rc == 0)
+        rc = check_machine(r, &run.needs);
     if (rc == 0)
         rc = r->own.dry_run ? EXIT_REACHED : write_and_train(r, &run);
     train_close(&run);

@@ -15,7 +15,6 @@
 #include "cli/set_options.h"
 #include "cli/set_report.h"
 #include "cli/set_result.h"
-#include "rules/ruleset.h"
 
 /* Each run is a process of its own, started by executing this program again. Then its
  * initialisation is a whole one (kernels compiled, memory fresh, no cache of the one before), which
@@ -291,9 +290,7 @@ static void report(const struct drive *d, int code)
 
 static const char *metric_of(const struct workload *w)
 {
-    const struct ruleset *const r = ruleset_find(w->ruleset);
-    const struct rule_benchmark *const b =
-        r && w->benchmark ? ruleset_benchmark(r, w->benchmark) : NULL;
+    const struct rule_benchmark *const b = workload_benchmark(w);
 
     return b ? b->metric : "quality";
 }

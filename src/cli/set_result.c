@@ -146,10 +146,11 @@ struct score_estimate set_estimate(const struct run_set *s, int n_drop)
     struct score_estimate e;
     size_t n = 0;
 
-    for (size_t i = 0; i < s->n; i++)
+    for (size_t i = 0; i < s->n; i++) {
+        const struct set_result *const r = &s->runs[i].result;
         if (s->runs[i].state == SET_FINISHED)
-            minutes[n++] =
-                s->runs[i].result.code == EXIT_REACHED ? s->runs[i].result.minutes : INFINITY;
+            minutes[n++] = r->code == EXIT_REACHED ? r->minutes : INFINITY;
+    }
     e = score_estimate(minutes, n, n_drop);
     free(minutes);
     return e;

@@ -22,9 +22,9 @@ int set_code(const struct set_count *c);
  * as the rules count them: as the slowest. */
 struct score_estimate set_estimate(const struct run_set *s, int n_drop);
 
-/* Whether that is known to within until_sure per cent. The interval is looked at after every run, and
- * the chance that one of several looks is too kind is larger than for one look: of 95 in 100 at a
- * single one some 90 are left (tests/test_set_result.c). */
+/* Whether that is known to within until_sure per cent. The interval is looked at after every run,
+ * and the chance that one of several looks is too kind is larger than for one look: of 95 in 100 at
+ * a single one some 90 are left (tests/test_set_result.c). */
 int set_is_sure(const struct run_set *s, int n_drop);
 
 #endif

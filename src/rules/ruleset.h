@@ -52,6 +52,7 @@ struct rule_benchmark {
     double target;
     long long eval_every;            /* epochs; the first evaluation after epoch 1..eval_every */
     int n_runs;                      /* that make one result */
+    int published_weights;           /* the closed division starts from given weights */
     const struct rule_point *points; /* by rising batch */
     size_t n_points;
     const struct rule_constraint *constraints;

@@ -314,7 +314,7 @@ static void run_settings(const struct workload_settings *s, const struct task *t
 
 static const struct rule_benchmark *benchmark(void)
 {
-    return ruleset_benchmark(ruleset_find(ruleset_version), benchmark_name);
+    return workload_benchmark(&workload_resnet50);
 }
 
 static size_t table_deviations(const struct settings *s, struct str *out)
@@ -341,10 +341,7 @@ static const char *rules(const struct workload_settings *s, const struct task *t
     run_settings(s, t, &settings);
     deviations = table_deviations(&settings, out);
     deviations += workload_closed_deviations(&workload_resnet50, s, out);
-    if (s->from_weights) {
-        deviations++;
-        str_add(out, "the run starts from given weights; the closed division wants random ones\n");
-    }
+    deviations += workload_start_deviations(benchmark(), s, out);
     if (!s->computes) {
         deviations++;
         str_add(out, "the device computes nothing, so no result of it counts\n");

@@ -5,6 +5,7 @@
 
 #include "data/prepare.h"
 #include "data/settings.h"
+#include "rules/ruleset.h"
 #include "train/name_map.h"
 #include "train/settings.h"
 #include "train/task.h"
@@ -66,6 +67,17 @@ struct workload {
  * list does not know, which nobody has judged yet; returns how many. */
 size_t workload_closed_deviations(const struct workload *w, const struct workload_settings *s,
                                   struct str *out);
+
+/* What the pinned rules say of the workload; NULL when they do not know it. */
+const struct rule_benchmark *workload_benchmark(const struct workload *w);
+/* Random weights or given ones, as the closed division of the benchmark demands: appends a line and
+ * returns 1 when the run starts from the others. */
+size_t workload_start_deviations(const struct rule_benchmark *b, const struct workload_settings *s,
+                                 struct str *out);
+/* E_USAGE for a run that would be closed but for the published weights that its benchmark starts
+ * from: they are asked for, not passed over. b may be NULL. */
+int workload_check_start(const struct workload *w, const struct rule_benchmark *b,
+                         const struct workload_settings *s, const struct task *t);
 
 extern const struct workload *const workloads[]; /* ends with NULL */
 const struct workload *workload_find(const char *name);
