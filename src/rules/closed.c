@@ -1,157 +1,145 @@
-/* Settings against the closed division's table. */
-#include <math.h>
+/* Settings against the closed division's sheets. */
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/str.h"
-#include "rules/ruleset.h"
+#include "rules/rule_eval.h"
 
 struct settings {
     const struct rule_setting *rows;
     size_t n;
+    struct str *words;
+    size_t n_bad;
 };
 
-static const struct rule_setting *find(struct settings s, const char *key)
+static const struct rule_setting *find(const struct settings *s, const char *key)
 {
-    for (size_t i = 0; i < s.n; i++)
-        if (strcmp(s.rows[i].key, key) == 0)
-            return &s.rows[i];
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->rows[i].key, key) == 0)
+            return &s->rows[i];
     return NULL;
 }
 
-static int is_whole(double x)
+static cJSON as_value(const struct rule_setting *s)
 {
-    return isfinite(x) && fabs(x - round(x)) < 1e-5;
+    if (s->text)
+        return (cJSON){.type = cJSON_String, .valuestring = (char *)(uintptr_t)s->text};
+    return (cJSON){.type = cJSON_Number, .valuedouble = s->number};
 }
 
-static int is_one_of_words(const char *words, const char *value)
+static int satisfies(const struct settings *all, const struct rule_setting *s,
+                     const struct rule_test *t)
 {
-    const size_t n = value ? strlen(value) : 0;
+    static const cJSON none = {.type = cJSON_Object};
+    const struct rule_setting *const given = find(all, "global_batch_size");
+    const cJSON value = as_value(s), batch = given ? as_value(given) : none;
+    const struct rule_seen seen = {
+        .value = &value, .metadata = &none, .batch = given ? &batch : NULL, .benchmark = ""};
 
-    for (const char *p = words; n && p; p = strchr(p, '|')) {
-        p += *p == '|';
-        if (strncmp(p, value, n) == 0 && (p[n] == '\0' || p[n] == '|'))
-            return 1;
-    }
-    return 0;
+    return rule_eval(t, &seen) == RULE_PASSES;
 }
 
-static int satisfies(const struct rule_constraint *c, const struct rule_setting *s)
+static void deviation(struct settings *all, const char *key, const struct rule_setting *s,
+                      const struct rule_test *t)
 {
-    const double x = s->number;
+    struct str *const words = all->words;
 
-    switch (c->check) {
-    case RULE_PRESENT:
-        return 1;
-    case RULE_POSITIVE:
-        return x > 0;
-    case RULE_NOT_NEGATIVE:
-        return x >= 0;
-    case RULE_EQUALS:
-        return x == c->a;
-    case RULE_AT_LEAST:
-        return x >= c->a;
-    case RULE_BETWEEN:
-        return x >= c->a && x <= c->b;
-    case RULE_ONE_OF:
-        return x == c->a || x == c->b;
-    case RULE_MULTIPLE:
-        return x > 0 && is_whole(x / c->a);
-    case RULE_WHOLE:
-        return x >= 0 && x == round(x);
-    case RULE_POWER_OF_TWO:
-        return x > 0 && is_whole(log2(x / c->a));
-    case RULE_TEXT:
-        return is_one_of_words(c->text, s->text);
-    }
-    BUG("no such check: %d", (int)c->check);
-}
-
-static void add_wanted(const struct rule_constraint *c, struct str *out)
-{
-    switch (c->check) {
-    case RULE_PRESENT:
-        str_add(out, "a value");
-        return;
-    case RULE_POSITIVE:
-        str_add(out, "more than 0");
-        return;
-    case RULE_NOT_NEGATIVE:
-        str_add(out, "0 or more");
-        return;
-    case RULE_EQUALS:
-        str_printf(out, "%.10g", c->a);
-        return;
-    case RULE_AT_LEAST:
-        str_printf(out, "at least %.10g", c->a);
-        return;
-    case RULE_BETWEEN:
-        str_printf(out, "%.10g to %.10g", c->a, c->b);
-        return;
-    case RULE_ONE_OF:
-        str_printf(out, "%.10g or %.10g", c->a, c->b);
-        return;
-    case RULE_MULTIPLE:
-        str_printf(out, "a multiple of %.10g", c->a);
-        return;
-    case RULE_WHOLE:
-        str_add(out, "a whole number");
-        return;
-    case RULE_POWER_OF_TWO:
-        str_printf(out, "%.10g times a power of two", c->a);
-        return;
-    case RULE_TEXT:
-        str_printf(out, "one of %s", c->text);
-        return;
-    }
-    BUG("no such check: %d", (int)c->check);
-}
-
-static void add_value(const struct rule_setting *s, struct str *out)
-{
+    str_printf(words, "%s ", key);
     if (!s)
-        str_add(out, "is not set");
+        str_add(words, "is not set");
     else if (s->text)
-        str_printf(out, "is %s", s->text);
+        str_printf(words, "is %s", s->text);
     else
-        str_printf(out, "is %.10g", s->number);
+        str_printf(words, "is %.10g", s->number);
+    str_add(words, "; the closed division wants ");
+    if (t)
+        rule_add_wanted(t, words);
+    else
+        str_add(words, "a value");
+    str_add(words, "\n");
+    all->n_bad++;
 }
 
-static size_t check_table(const struct rule_constraint *c, size_t n, struct settings s,
-                          struct str *words)
+static void check_tests(struct settings *all, const char *key, const struct rule_tests *tests)
 {
-    const struct rule_setting *batch = find(s, "global_batch_size");
-    size_t n_bad = 0;
+    const struct rule_setting *const s = find(all, key);
 
-    for (size_t i = 0; i < n; i++) {
-        const struct rule_setting *given = find(s, c[i].key);
+    for (size_t i = 0; s && i < tests->n; i++)
+        if (!satisfies(all, s, &tests->all[i]))
+            deviation(all, key, s, &tests->all[i]);
+}
 
-        if (c[i].below_batch && batch && batch->number >= (double)c[i].below_batch)
-            continue;
-        if (given && satisfies(&c[i], given))
-            continue;
-        str_printf(words, "%s ", c[i].key);
-        add_value(given, words);
-        str_add(words, "; the closed division wants ");
-        add_wanted(&c[i], words);
-        if (c[i].below_batch)
-            str_printf(words, " for batches below %lld", c[i].below_batch);
-        str_add(words, "\n");
-        n_bad++;
-    }
-    return n_bad;
+static void check_key(struct settings *all, const struct rule_key *k)
+{
+    const struct rule_tests *const any = k->tests.n ? &k->tests : &k->text;
+
+    if ((k->count != RULE_ONCE && k->count != RULE_SETTING) ||
+        strncmp(k->name, "submission_", 11) == 0)
+        return;
+    if (!find(all, k->name))
+        deviation(all, k->name, NULL, any->n ? any->all : NULL);
+    check_tests(all, k->name, &k->tests);
+    check_tests(all, k->name, &k->text);
+}
+
+static void check_sheet(struct settings *all, const struct ruleset *r, const char *name)
+{
+    const int sheet = ruleset_sheet(r, name);
+
+    for (size_t i = 0; sheet >= 0 && i < r->sheets[sheet].n_keys; i++)
+        check_key(all, &r->sheets[sheet].keys[i]);
+}
+
+/* Between two bounds, both allowed; equal bounds are one value. */
+static void check_bounds(struct settings *all, const char *key, double low, double high)
+{
+    const struct rule_setting *const s = find(all, key);
+
+    if (s && s->number >= low && s->number <= high)
+        return;
+    if (s)
+        str_printf(all->words, "%s is %.10g", key, s->number);
+    else
+        str_printf(all->words, "%s is not set", key);
+    if (low < high)
+        str_printf(all->words, "; the closed division wants %.10g to %.10g\n", low, high);
+    else
+        str_printf(all->words, "; the closed division wants %.10g\n", low);
+    all->n_bad++;
+}
+
+/* The target and the schedule of evaluations are no keys of a log. */
+static void check_facts(struct settings *all, const struct rule_benchmark *b)
+{
+    const struct rule_test target = {.op = b->lower_is_better ? RULE_AT_MOST : RULE_AT_LEAST,
+                                     .number = b->target};
+    const struct rule_tests tests = {&target, 1};
+
+    if (!find(all, "target"))
+        deviation(all, "target", NULL, &target);
+    check_tests(all, "target", &tests);
+    if (b->eval_every == 0)
+        return;
+    check_bounds(all, "eval_every", (double)b->eval_every, (double)b->eval_every);
+    check_bounds(all, "eval_offset", (double)b->eval_first, (double)b->eval_last);
 }
 
 size_t rules_deviations(const struct rule_benchmark *b, const struct rule_setting *settings,
                         size_t n, struct str *words)
 {
-    const struct settings s = {settings, n};
-    const struct rule_setting *optimizer = find(s, "opt_name");
-    size_t n_bad = check_table(b->constraints, b->n_constraints, s, words);
+    struct settings all = {settings, n, words, 0};
+    const struct rule_setting *const optimizer = find(&all, "opt_name");
+    char name[160];
 
-    for (size_t i = 0; optimizer && optimizer->text && i < b->n_optimizers; i++)
-        if (strcmp(b->optimizers[i].name, optimizer->text) == 0)
-            n_bad +=
-                check_table(b->optimizers[i].constraints, b->optimizers[i].n_constraints, s, words);
-    return n_bad;
+    check_sheet(&all, b->ruleset, "closed");
+    snprintf(name, sizeof(name), "closed %s", b->name);
+    check_sheet(&all, b->ruleset, name);
+    if (optimizer && optimizer->text) {
+        snprintf(name, sizeof(name), "closed %s %s", b->name, optimizer->text);
+        check_sheet(&all, b->ruleset, name);
+    }
+    check_facts(&all, b);
+    return all.n_bad;
 }

@@ -156,7 +156,7 @@ static int read_points(struct rcp_points *p, const char *s, const char *benchmar
         double batch;
         int n = 0;
 
-        if (sscanf(s, "point %39s %lf%n", name, &batch, &n) != 2 || !(batch > 0))
+        if (sscanf(s, "point %39s%*[ ]%lf%n", name, &batch, &n) != 2 || !(batch > 0))
             return err(E_DATA,
                        "reference convergence points: \"%.30s\" where a line \"point BENCHMARK "
                        "BATCH\" was expected",

@@ -178,8 +178,8 @@ static double samples_of(const struct result *r, const struct result_run *run)
 
     if (strcmp(b, "bert") == 0)
         return run->epochs > 1e4 ? run->epochs : NAN;
-    if (strcmp(b, "unet3d") == 0 && round_of(r->version) >= 40)
-        return run->epochs;
+    if (strcmp(b, "unet3d") == 0 && run->epochs > 1e4)
+        return run->epochs; /* from 3.1 on */
     if (strcmp(b, "llama2_70b_lora") == 0)
         return run->epochs;
     if (strcmp(b, "dlrm") == 0)

@@ -1,23 +1,76 @@
 #include "rules/ruleset.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "rules/rulesets.h"
+#include "rules/ruleset_parse.h"
 
-static const struct ruleset *const rulesets[] = {
-#define RULESET(name) &ruleset_##name,
-#include "rules/list.h"
-#undef RULESET
-};
+static const char *const versions[] = {"0.5.0", "0.6.0", "0.7.0", "1.0.0", "1.1.0", "2.0.0",
+                                       "2.1.0", "3.0.0", "3.1.0", "4.0.0", NULL};
+
+const char *const *ruleset_versions(void)
+{
+    return versions;
+}
+
+static const char *carried_text(const char *version)
+{
+    char name[64];
+    const struct embedded *e;
+
+    snprintf(name, sizeof(name), "%s.rules", version);
+    e = embedded_find(name);
+    return e ? e->text : NULL;
+}
+
+/* The files are our own, so a mistake in one is ours. */
+static struct ruleset *load(const char *version)
+{
+    const char *const text = carried_text(version);
+    struct ruleset *r = NULL;
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s.rules", version);
+    if (!text)
+        BUG("the program carries no %s", name);
+    if (ruleset_parse(name, text, carried_text, &r) < 0)
+        BUG("%s", err_reason());
+    return r;
+}
 
 const struct ruleset *ruleset_find(const char *version)
 {
-    for (size_t i = 0; i < COUNT_OF(rulesets); i++)
-        if (strcmp(rulesets[i]->version, version) == 0)
-            return rulesets[i];
-    return NULL;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct ruleset *loaded[COUNT_OF(versions)];
+    const struct ruleset *found = NULL;
+
+    for (size_t i = 0; versions[i] && !found; i++) {
+        if (strcmp(versions[i], version) != 0)
+            continue;
+        pthread_mutex_lock(&lock);
+        if (!loaded[i])
+            loaded[i] = load(version);
+        found = loaded[i];
+        pthread_mutex_unlock(&lock);
+    }
+    return found;
+}
+
+int ruleset_unknown(const char *version)
+{
+    struct str all = STR_INIT;
+    int rc;
+
+    str_add(&all, "");
+    for (size_t i = 0; versions[i]; i++)
+        str_printf(&all, "%s%s", i ? ", " : "", versions[i]);
+    rc = err(E_USAGE, "there is no ruleset \"%s\"; there are %s", version, all.s);
+    str_release(&all);
+    return rc;
 }
 
 const struct rule_benchmark *ruleset_benchmark(const struct ruleset *r, const char *name)
@@ -31,50 +84,4 @@ const struct rule_benchmark *ruleset_benchmark(const struct ruleset *r, const ch
 const char *rules_division(size_t n_deviations)
 {
     return n_deviations ? "open" : "closed";
-}
-
-static void add_points(const struct rule_benchmark *b, size_t low, struct str *words)
-{
-    const struct rule_point *p = &b->points[low];
-
-    str_printf(words, "between %lld (mean %.2f epochs, floor %.2f) and %lld (%.2f, %.2f)",
-               p[0].batch, p[0].mean_epochs, p[0].floor_epochs, p[1].batch, p[1].mean_epochs,
-               p[1].floor_epochs);
-}
-
-enum rule_convergence rules_convergence(const struct rule_benchmark *b, long long batch,
-                                        struct str *words)
-{
-    const struct rule_point *const first = b->points;
-    const struct rule_point *p = first;
-
-    if (b->n_points == 0) {
-        str_printf(words, "%s has no reference convergence points", b->name);
-        return RULE_POINT_NONE;
-    }
-    while (p < first + b->n_points && p->batch < batch)
-        p++;
-    if (p == first + b->n_points) {
-        str_printf(words,
-                   "batch %lld has no reference convergence point; the largest is %lld, and a "
-                   "closed result above it needs new reference runs",
-                   batch, p[-1].batch);
-        return RULE_POINT_ABOVE;
-    }
-    if (p->batch == batch) {
-        str_printf(words, "batch %lld: the reference needs %.2f epochs, the floor is %.2f", batch,
-                   p->mean_epochs, p->floor_epochs);
-        return RULE_POINT_EXACT;
-    }
-    str_printf(words, "batch %lld has no reference convergence point; ", batch);
-    if (p == first) {
-        str_printf(words,
-                   "the smallest is %lld, and a closed result below it may not need fewer epochs "
-                   "than its floor of %.2f",
-                   p->batch, p->floor_epochs);
-        return RULE_POINT_BELOW;
-    }
-    str_add(words, "it is interpolated ");
-    add_points(b, (size_t)(p - first) - 1, words);
-    return RULE_POINT_INTERPOLATED;
 }

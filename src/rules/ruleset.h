@@ -1,12 +1,20 @@
-/* MLPerf rulesets as data: what a round demands of a benchmark, and whether given settings satisfy
- * the closed division. A round is a row of list.h and a table in a file of its own; nothing here
- * knows any workload.
+/* MLPerf rulesets as data: what a round demands of a benchmark's log and of its settings. A round
+ * is a text file in src/rules/data/ (ruleset_parse.h says how one is written); nothing here knows
+ * any workload.
  *
- * All tables are constant. Threads: any. */
+ * A ruleset is made of sheets. The sheet "log" holds for every log; a key that `opens` others adds
+ * a sheet by its value: submission_division "closed" opens "closed", whose submission_benchmark
+ * "resnet" opens "closed resnet", whose opt_name "lars" opens "closed resnet lars". What a later
+ * sheet says of a key replaces what an earlier one found of it, as in the official checker.
+ *
+ * Rulesets are constant once loaded. Threads: any. */
 #ifndef STAVE_RULES_RULESET_H
 #define STAVE_RULES_RULESET_H
 
 #include <stddef.h>
+
+#include "base/arena.h"
+#include "trace/mllog_read.h"
 
 struct str;
 
@@ -17,63 +25,180 @@ struct rule_point {
     double mean_epochs, floor_epochs;
 };
 
-enum rule_check {
-    RULE_PRESENT,      /* any value */
-    RULE_POSITIVE,     /* > 0 */
-    RULE_NOT_NEGATIVE, /* >= 0 */
-    RULE_EQUALS,       /* a */
-    RULE_AT_LEAST,     /* a */
-    RULE_BETWEEN,      /* a and b, both allowed */
-    RULE_ONE_OF,       /* a or b */
-    RULE_MULTIPLE,     /* a whole number of times a */
+/* ---- tests of one record ---- */
+
+enum rule_op {
+    RULE_GREATER,      /* > number */
+    RULE_AT_LEAST,     /* >= number */
+    RULE_LESS,         /* < number */
+    RULE_AT_MOST,      /* <= number */
+    RULE_EQUALS,       /* = values[0] */
+    RULE_ONE_OF,       /* values */
+    RULE_NOT_EMPTY,    /* anything but "" */
+    RULE_MULTIPLE,     /* a whole number of times number */
+    RULE_DIVIDES,      /* number is a whole number of times it */
+    RULE_POWER_OF_TWO, /* number times 2^N */
     RULE_WHOLE,        /* a whole number, not negative */
-    RULE_POWER_OF_TWO, /* a times 2^N, N whole */
-    RULE_TEXT,         /* text, or one of several with | between */
+    RULE_IS_INTEGER,   /* written as one: no fraction, no exponent */
+    RULE_IS_BOOLEAN,
+    RULE_HAS,    /* the value has a member values[0] */
+    RULE_WITH,   /* the metadata has a member of one of values */
+    RULE_AFTER,  /* the key `name` has been logged */
+    RULE_BEFORE, /* it has not */
+    RULE_INIT_LIMIT,
+    RULE_IN_ORDER, /* round 0.6: epochs, evaluations and blocks nest and count on */
 };
 
-struct rule_constraint {
-    const char *key;
-    enum rule_check check;
-    double a, b;
-    const char *text;
-    long long below_batch; /* holds only for global batches below this; 0: always */
+enum rule_subject {
+    RULE_OF_VALUE,
+    RULE_OF_MEMBER, /* value[name] */
+    RULE_OF_ITEM,   /* value[item - 1] */
+    RULE_OF_LENGTH, /* how many items value has */
+    RULE_OF_META,   /* metadata[name] */
+    RULE_OF_BENCHMARK, /* the name in a line of round 0.5 */
 };
 
-/* Constraints and required keys that depend on the optimiser. */
-struct rule_optimizer {
-    const char *name; /* value of opt_name */
-    const struct rule_constraint *constraints;
-    size_t n_constraints;
+struct rule_value {
+    const char *text; /* NULL: number */
+    double number;    /* "true" is 1 with is_bool */
+    int is_bool;
 };
+
+enum rule_when { RULE_ALWAYS, RULE_BATCH_BELOW, RULE_BATCH_FROM, RULE_WHEN_META };
+
+struct rule_test {
+    enum rule_op op;
+    enum rule_subject subject;
+    const char *name;
+    int item;
+    int if_there; /* RULE_OF_META: holds when the member is not there */
+    double number;
+    const struct rule_value *values;
+    size_t n_values;
+    enum rule_when when;
+    double when_batch;
+    const char *when_name;
+    const struct rule_test *or_else; /* this one, or that one */
+};
+
+struct rule_tests {
+    const struct rule_test *all;
+    size_t n;
+};
+
+/* ---- keys and sheets ---- */
+
+enum rule_count {
+    RULE_ANY,      /* how often does not matter */
+    RULE_ONCE,     /* exactly once; identical copies are a warning */
+    RULE_SOME,     /* at least `least` times */
+    RULE_SOME_OR,  /* it or `other`, at least once */
+    RULE_ONE_IF,   /* once when `other` was logged with value `other_value`, else never */
+    RULE_SETTING,  /* no key of the log: what the rules ask of a setting */
+};
+
+struct rule_key {
+    const char *name;
+    enum rule_count count;
+    int least;
+    const char *other, *other_value;
+    struct rule_tests tests;   /* of every record */
+    struct rule_tests reaches; /* all of them, in one record at least */
+    struct rule_tests text;    /* what the rules' text asks and the official checker does not */
+    const char *opens;         /* the sheet "OPENS VALUE"; "": the sheet "VALUE"; NULL: none */
+    const char *tensors;       /* metadata tensor: each name of this list once; NULL: none */
+    int sheet;                 /* index of its sheet */
+    int row;                   /* its number among all keys of all sheets */
+};
+
+/* Records of `from` that belong together by metadata[by] make one of key `into`, with a member for
+ * each metadata[member]. */
+struct rule_gather {
+    const char *from, *member, *by, *into;
+};
+
+struct rule_sheet {
+    const char *name; /* "closed resnet" */
+    int depth;        /* words of it; 0 for "log" */
+    int parent;       /* the sheet with the key that opens this one; -1: none does */
+    int advises;      /* what it finds are warnings */
+    struct rule_key *keys;
+    size_t n_keys;
+    struct rule_gather gather; /* from is NULL: none */
+};
+
+struct rule_tensors {
+    const char *name;
+    const char **names;
+    size_t n;
+};
+
+/* ---- benchmarks ---- */
 
 struct rule_benchmark {
     const char *name;   /* submission_benchmark: "resnet" */
-    const char *metric; /* for people */
-    double target;
-    long long eval_every;            /* epochs; the first evaluation after epoch 1..eval_every */
-    int n_runs;                      /* that make one result */
-    int published_weights;           /* the closed division starts from given weights */
+    const char *title;  /* for people: "ResNet-50 v1.5" */
+    const char *metric; /* "top-1" */
+    double target, target2; /* target2: of a second quality (masks), or 0 */
+    int lower_is_better;
+    int n_runs, n_drop; /* runs that make one result; as many best and worst do not count */
+    long long eval_every, eval_first, eval_last; /* epochs; the first after eval_first..eval_last */
+    long long eval_at[16];                       /* or exactly after these; 0 ends them */
+    const char *evaluate; /* the schedule in words; NULL: the round prescribes none */
+    int published_weights; /* the closed division starts from given weights */
+    const char *note;
     const struct rule_point *points; /* by rising batch */
     size_t n_points;
-    const struct rule_constraint *constraints;
-    size_t n_constraints;
-    const struct rule_optimizer *optimizers;
-    size_t n_optimizers;
+    const struct ruleset *ruleset;
 };
 
 struct ruleset {
-    const char *version;     /* "4.0.0" */
-    const char *const *keys; /* every log must hold these; NULL-terminated */
-    const char *const *closed_keys;
-    const struct rule_benchmark *benchmarks;
+    const char *version; /* "4.0.0" */
+    enum mllog_format format;
+    double init_limit_ms, open_init_limit_ms; /* run_start may come this much after init_start */
+    int init_limit_by_division; /* and only counts once the log has named its division */
+    struct rule_sheet *sheets;  /* [0] is "log" */
+    size_t n_sheets, n_rows;
+    struct rule_benchmark *benchmarks;
     size_t n_benchmarks;
+    struct rule_tensors *tensors;
+    size_t n_tensors;
+    struct rule_index *index; /* from a key's name to its rows; see ruleset_rows */
+    struct arena arena;
 };
 
-/* NULL: no such ruleset or benchmark. */
+/* The ruleset that runs are judged by unless another is asked for. */
+#define RULESET_PINNED "4.0.0"
+
+/* NULL: no such ruleset or benchmark. A ruleset is loaded when it is first asked for and kept. */
 const struct ruleset *ruleset_find(const char *version);
 const struct rule_benchmark *ruleset_benchmark(const struct ruleset *r, const char *name);
+/* The versions there are, oldest first; NULL-terminated. */
+const char *const *ruleset_versions(void);
+/* E_USAGE with the versions there are. */
+int ruleset_unknown(const char *version);
 
-/* What the run was asked to do, by log key (and model_image_size, eval_every, ...: see the table).
+/* The sheet of that name; -1: none. */
+int ruleset_sheet(const struct ruleset *r, const char *name);
+const struct rule_tensors *ruleset_tensors(const struct ruleset *r, const char *name);
+/* A key's number from 0 to ruleset_n_names, and its rows in all sheets, by rising sheet; -1 when no
+ * sheet names it. */
+int ruleset_name(const struct ruleset *r, const char *key);
+size_t ruleset_n_names(const struct ruleset *r);
+const struct rule_key *const *ruleset_rows(const struct ruleset *r, int name, size_t *n);
+
+/* What a test wants, as a phrase: "0.0001 times a power of two". */
+void rule_add_wanted(const struct rule_test *t, struct str *out);
+/* The whole test, as a clause of the file: "metadata epoch_count? > 0". */
+void rule_add_test(const struct rule_test *t, struct str *out);
+/* For people: the round, or one benchmark of it. */
+void ruleset_print(const struct ruleset *r, struct str *out);
+void ruleset_print_benchmark(const struct ruleset *r, const struct rule_benchmark *b,
+                             struct str *out);
+
+/* ---- settings of a run ---- */
+
+/* What the run was asked to do, by log key (and model_image_size, eval_every, ...: see the file).
  * text NULL means a number. */
 struct rule_setting {
     const char *key;

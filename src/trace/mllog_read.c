@@ -1,230 +1,181 @@
 #include "trace/mllog_read.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "base/json.h"
 #include "base/str.h"
+#include "trace/mllog_record.h"
 
-static const char token[] = ":::MLLOG";
-enum { TOKEN = sizeof(token) - 1 };
+/* What every record begins with, and the longest of what one begins with. */
+static const char token[] = ":::ML";
+enum { TOKEN = sizeof(token) - 1, LONGEST_TOKEN = sizeof(":::MLLOG") - 1 };
 
 struct reader {
     const struct mllog_visitor *v;
-    struct str line; /* since the last newline or carriage return */
-    struct str json; /* a record's JSON with bare words quoted */
-    size_t number;   /* of the line */
-    size_t start;    /* the column of line.s[0] */
-    size_t lost;     /* bytes of a line that is too long; it has been reported */
+    enum mllog_format format; /* which records there are */
+    struct str line;          /* since the last newline or carriage return, see make_room */
+    struct str json;          /* scratch of the parser */
+    size_t number;            /* of the line */
+    size_t begin;             /* the column where this piece of the line began */
+    size_t start;             /* the column of line.s[0] */
+    size_t lost;              /* bytes of a record that is too long; it has been reported */
 };
 
-static int trouble(struct reader *r, enum mllog_kind kind, size_t at, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-
 /* at counts bytes from the beginning of r->line. */
-static int trouble(struct reader *r, enum mllog_kind kind, size_t at, const char *fmt, ...)
+static int trouble(struct reader *r, size_t at, struct mllog_trouble t)
 {
-    char about[128];
-    va_list args;
+    t.line = r->number;
+    t.column = r->start + at;
+    return r->v->trouble ? r->v->trouble(r->v->context, &t) : 0;
+}
 
-    if (!r->v->trouble)
-        return 0;
-    va_start(args, fmt);
-    vsnprintf(about, sizeof(about), fmt, args);
-    va_end(args);
-    return r->v->trouble(r->v->context, &(struct mllog_trouble){.kind = kind,
-                                                                .line = r->number,
-                                                                .column = r->start + at,
-                                                                .about = about});
+/* ---- where records begin ---- */
+
+static enum mllog_format format_of(const char *s, size_t n)
+{
+    if (n >= 8 && memcmp(s, ":::MLLOG", 8) == 0)
+        return MLLOG_FORMAT_JSON;
+    if (n >= 6 && memcmp(s, ":::MLL", 6) == 0)
+        return MLLOG_FORMAT_06;
+    return n >= 6 && memcmp(s, ":::MLP", 6) == 0 ? MLLOG_FORMAT_05 : MLLOG_FORMAT_ANY;
+}
+
+/* The format of the record that begins here; ANY: none does. */
+static enum mllog_format begins(const struct reader *r, const char *s, size_t n)
+{
+    const enum mllog_format f = format_of(s, n);
+
+    if (r->format == MLLOG_FORMAT_ANY || r->format == MLLOG_FORMAT_FIRST || f == r->format)
+        return f;
+    return r->format == MLLOG_FORMAT_06 && f == MLLOG_FORMAT_JSON ? MLLOG_FORMAT_06
+                                                                  : MLLOG_FORMAT_ANY;
+}
+
+static size_t find_token(const struct reader *r, size_t from, enum mllog_format *format)
+{
+    const struct str *const line = &r->line;
+
+    while (from + TOKEN <= line->len) {
+        const char *const hit = memmem(line->s + from, line->len - from, token, TOKEN);
+
+        if (!hit)
+            break;
+        from = (size_t)(hit - line->s);
+        *format = begins(r, hit, line->len - from);
+        if (*format != MLLOG_FORMAT_ANY)
+            return from;
+        from++;
+    }
+    return line->len;
 }
 
 /* ---- one record ---- */
 
-/* A word that JSON does not know and MLPerf's parser takes: its length, or 0. */
-static size_t bare_word(const char *s, size_t n)
+static int deliver(struct reader *r, size_t at, int lost, struct mllog_parsed *p)
 {
-    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
-
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (n >= strlen(words[i]) && memcmp(s, words[i], strlen(words[i])) == 0)
-            return strlen(words[i]);
-    return 0;
-}
-
-/* Where a scan of a record's JSON ended: behind the last brace, or at a trouble. */
-struct scan {
-    size_t end;
-    enum mllog_kind kind;
-    const char *what; /* NULL: whole */
-};
-
-/* The end of the string that starts at s[at], or n; *bad gets the place of a control character. */
-static size_t string_end(const char *s, size_t n, size_t at, size_t *bad)
-{
-    for (at++; at < n && s[at] != '"'; at++) {
-        if ((unsigned char)s[at] < 0x20) {
-            *bad = at;
-            return n;
-        }
-        at += s[at] == '\\';
-    }
-    return at < n ? at + 1 : n;
-}
-
-/* Finds the end of the object that s starts with and copies it to r->json, bare words quoted, so
- * that only text of known size and depth reaches the JSON parser. */
-static struct scan scan_object(struct reader *r, const char *s, size_t n)
-{
-    size_t at = 0, depth = 0, bad = n;
-
-    str_reset(&r->json);
-    while (at < n) {
-        const size_t from = at, word = bare_word(s + at, n - at);
-
-        if (s[at] == '"') {
-            at = string_end(s, n, at, &bad);
-            if (bad < n)
-                return (struct scan){bad, MLLOG_CUT, "a control character inside a string"};
-        } else
-            at += word ? word : 1;
-        if ((unsigned char)s[from] < 0x20 && s[from] != '\t')
-            return (struct scan){from, MLLOG_CUT, "a control character inside a record"};
-        if (word)
-            str_add(&r->json, "\"");
-        str_add_bytes(&r->json, s + from, at - from);
-        if (word)
-            str_add(&r->json, "\"");
-        depth += s[from] == '{' || s[from] == '[';
-        if (depth > MLLOG_MAX_DEPTH)
-            return (struct scan){from, MLLOG_DEEP, "JSON nested deeper than any record is"};
-        if (s[from] == '}' || s[from] == ']')
-            depth--;
-        if (depth == 0)
-            return (struct scan){.end = at};
-    }
-    return (struct scan){n, MLLOG_CUT, "the record ends before its JSON does"};
-}
-
-/* The place in s of the place `at` of its copy with bare words quoted. */
-static size_t place_in(const char *s, const struct str *copy, size_t at)
-{
-    size_t place = 0;
-
-    for (size_t i = 0; i < at && i < copy->len; i++)
-        place += s[place] == copy->s[i];
-    return place;
-}
-
-static const char *wrong_field(const cJSON *doc, struct mllog_record *out)
-{
-    const cJSON *const time = cJSON_GetObjectItemCaseSensitive(doc, "time_ms");
-    const char *const type =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(doc, "event_type"));
-
-    out->key = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(doc, "key"));
-    out->value = cJSON_GetObjectItemCaseSensitive(doc, "value");
-    out->metadata = cJSON_GetObjectItemCaseSensitive(doc, "metadata");
-    out->type = type ? type : "";
-    /* A quoted number is taken, as MLPerf's parser does. */
-    if (cJSON_IsNumber(time))
-        out->time_ms = time->valuedouble;
-    else if (!cJSON_IsString(time) || sscanf(time->valuestring, "%lf", &out->time_ms) != 1)
-        return "time_ms that is a number";
-    if (!out->key || !*out->key)
-        return "key that is a name";
-    if (!out->value)
-        return "value";
-    return cJSON_IsObject(out->metadata) ? NULL : "metadata that is an object";
-}
-
-static int deliver(struct reader *r, const cJSON *doc, struct mllog_record *record)
-{
-    const char *const missing = wrong_field(doc, record);
-
-    if (missing)
-        return trouble(r, MLLOG_FIELD, record->column - r->start, "a record without a %s", missing);
-    return r->v->record ? r->v->record(r->v->context, record) : 0;
-}
-
-/* The JSON of a record, [from, to) of the line, whose token stands at `at`. */
-static int read_json(struct reader *r, size_t at, size_t from, size_t to)
-{
-    const char *const s = r->line.s + from, *stop = NULL;
-    const struct scan scan = scan_object(r, s, to - from);
-    size_t rest;
-    cJSON *doc;
+    const enum mllog_format f = p->record.format;
     int rc = 0;
 
-    if (scan.what)
-        return trouble(r, scan.kind, from + scan.end, "%s", scan.what);
-    doc = json_parse(r->json.s, r->json.len, &stop);
-    if (!doc)
-        return trouble(r, MLLOG_CUT,
-                       from + place_in(s, &r->json, stop ? (size_t)(stop - r->json.s) : 0),
-                       "a record that is not JSON");
-    rest = from + scan.end;
-    while (rest < to && (r->line.s[rest] == ' ' || r->line.s[rest] == '\t'))
-        rest++;
-    if (rest < to)
-        rc = trouble(r, MLLOG_TRAILING, rest, "text behind a record");
-    if (rc == 0)
-        rc = deliver(r, doc,
-                     &(struct mllog_record){.text = r->line.s + at,
-                                            .n_text = from + scan.end - at,
-                                            .line = r->number,
-                                            .column = r->start + at});
-    cJSON_Delete(doc);
+    if (p->trailing.what)
+        rc = trouble(r, at + p->trailing.at,
+                     (struct mllog_trouble){
+                         .kind = MLLOG_TRAILING, .about = p->trailing.what, .format = f, .lost = lost});
+    if (rc != 0)
+        return rc;
+    if (p->wrong.what)
+        return trouble(r, at + p->wrong.at,
+                       (struct mllog_trouble){
+                           .kind = p->wrong.kind, .about = p->wrong.what, .format = f, .lost = lost});
+    p->record.line = r->number;
+    p->record.column = r->start + at;
+    p->record.lost = lost;
+    return r->v->record ? r->v->record(r->v->context, &p->record) : 0;
+}
+
+static int read_record(struct reader *r, size_t at, size_t end, enum mllog_format format)
+{
+    struct mllog_parsed parsed;
+    int rc;
+
+    mllog_parse_record(r->line.s + at, end - at, format, &r->json, &parsed);
+    rc = deliver(r, at, end < r->line.len, &parsed);
+    cJSON_Delete(parsed.doc);
     return rc;
 }
 
 /* ---- lines ---- */
 
-static size_t find_token(const struct str *line, size_t from)
+static int read_pieces(struct reader *r, size_t at, enum mllog_format format)
 {
-    const char *const hit = memmem(line->s + from, line->len - from, token, TOKEN);
-
-    return hit ? (size_t)(hit - line->s) : line->len;
-}
-
-static int read_pieces(struct reader *r, size_t at)
-{
-    const size_t end = r->line.len;
     int glued = 0;
 
-    for (size_t next; at < end; at = next, glued = 1) {
-        size_t from = at + TOKEN;
-        int rc = glued ? trouble(r, MLLOG_GLUED, at, "a record behind another one on its line") : 0;
+    if (r->format == MLLOG_FORMAT_FIRST)
+        r->format = format;
+    for (size_t next; at < r->line.len; at = next, glued = 1) {
+        enum mllog_format next_format = format;
+        int rc = 0;
 
-        next = find_token(&r->line, from);
-        while (from < next && r->line.s[from] == ' ')
-            from++;
-        if (rc == 0 && (from == next || r->line.s[from] != '{'))
-            rc = trouble(r, MLLOG_CUT, from, "\":::MLLOG\" without an object behind it");
-        else if (rc == 0)
-            rc = read_json(r, at, from, next);
+        next = find_token(r, at + TOKEN, &next_format);
+        if (glued)
+            rc = trouble(r, at,
+                         (struct mllog_trouble){.kind = MLLOG_GLUED,
+                                                .about = "a record behind another one on its line",
+                                                .format = format});
+        if (rc == 0)
+            rc = read_record(r, at, next, format);
         if (rc != 0)
             return rc;
+        format = next_format;
     }
     return 0;
+}
+
+static int note(struct reader *r, enum mllog_kind kind, const char *about)
+{
+    if (!r->v->trouble)
+        return 0;
+    return r->v->trouble(r->v->context, &(struct mllog_trouble){.kind = kind,
+                                                                .line = r->number,
+                                                                .column = r->begin,
+                                                                .about = about});
 }
 
 /* What has come since the last newline or carriage return. */
 static int read_line(struct reader *r)
 {
+    enum mllog_format format = MLLOG_FORMAT_ANY;
     size_t at;
     int rc = 0;
 
     if (r->lost || r->line.len == 0)
         return 0;
-    at = find_token(&r->line, 0);
+    at = find_token(r, 0, &format);
     if (at == r->line.len)
-        rc = trouble(r, MLLOG_FOREIGN, 0, "a line without a record");
-    else if (at > 0)
-        rc = trouble(r, MLLOG_PREFIX, 0, "text in front of a record");
-    return rc == 0 ? read_pieces(r, at) : rc;
+        return note(r, MLLOG_FOREIGN, "a line without a record");
+    if (r->start + at > r->begin)
+        rc = note(r, MLLOG_PREFIX, "text in front of a record");
+    return rc == 0 ? read_pieces(r, at, format) : rc;
+}
+
+/* A line that is longer than any record: only from its last token on can it be one. */
+static int make_room(struct reader *r)
+{
+    enum mllog_format format;
+    const size_t len = r->line.len;
+    size_t keep = len, at = 0;
+
+    while ((at = find_token(r, at, &format)) < len)
+        keep = at++;
+    if (keep == len)
+        keep = len < LONGEST_TOKEN ? 0 : len - LONGEST_TOKEN;
+    if (keep == 0)
+        return 0;
+    memmove(r->line.s, r->line.s + keep, len - keep);
+    r->line.len = len - keep;
+    r->start += keep;
+    return 1;
 }
 
 static int add_bytes(struct reader *r, const char *bytes, size_t n)
@@ -233,9 +184,11 @@ static int add_bytes(struct reader *r, const char *bytes, size_t n)
         r->lost += n;
         return 0;
     }
-    if (n > MLLOG_MAX_LINE - r->line.len) {
+    if (n > MLLOG_MAX_LINE - r->line.len && !make_room(r)) {
         r->lost = n;
-        return trouble(r, MLLOG_LONG, 0, "a line of more than %d bytes", MLLOG_MAX_LINE);
+        return trouble(r, 0,
+                       (struct mllog_trouble){.kind = MLLOG_LONG,
+                                              .about = "a record that is longer than any is"});
     }
     str_add_bytes(&r->line, bytes, n);
     return 0;
@@ -245,38 +198,48 @@ static int end_line(struct reader *r, char end)
 {
     int rc = read_line(r);
 
+    r->start += r->line.len + r->lost;
+    str_reset(&r->line);
     if (rc == 0 && end == '\r')
-        rc = trouble(r, MLLOG_RETURN, r->line.len + r->lost, "a carriage return");
-    if (rc == 0 && end == '\n' && r->line.len + r->lost == 0 && r->start == 1)
-        rc = trouble(r, MLLOG_FOREIGN, 0, "an empty line");
-    r->start = end == '\n' ? 1 : r->start + r->line.len + r->lost + 1;
+        rc = trouble(r, 0,
+                     (struct mllog_trouble){.kind = MLLOG_RETURN, .about = "a carriage return"});
+    if (rc == 0 && end == '\n' && r->start == 1)
+        rc = note(r, MLLOG_FOREIGN, "an empty line");
+    r->start = r->begin = end == '\n' ? 1 : r->start + 1;
     r->number += end == '\n';
     r->lost = 0;
-    str_reset(&r->line);
     return rc;
+}
+
+static const char *end_in(const char *s, size_t n)
+{
+    const char *const newline = memchr(s, '\n', n);
+    const char *const end = memchr(s, '\r', newline ? (size_t)(newline - s) : n);
+
+    return end ? end : newline ? newline : s + n;
 }
 
 static int feed(struct reader *r, const char *bytes, size_t n)
 {
-    for (size_t at = 0; at < n;) {
-        size_t end = at;
-        int rc;
+    enum { PIECE = 1 << 14 }; /* less than what make_room frees */
 
-        while (end < n && bytes[end] != '\n' && bytes[end] != '\r')
-            end++;
-        rc = add_bytes(r, bytes + at, end - at);
-        if (rc == 0 && end < n)
+    for (size_t at = 0; at < n;) {
+        const size_t left = n - at < PIECE ? n - at : PIECE;
+        const size_t end = (size_t)(end_in(bytes + at, left) - bytes);
+        int rc = add_bytes(r, bytes + at, end - at);
+
+        if (rc == 0 && end < at + left)
             rc = end_line(r, bytes[end]);
         if (rc != 0)
             return rc;
-        at = end + 1;
+        at = end + (end < at + left);
     }
     return 0;
 }
 
 static void begin(struct reader *r, const struct mllog_visitor *v)
 {
-    *r = (struct reader){.v = v, .number = 1, .start = 1};
+    *r = (struct reader){.v = v, .format = v->format, .number = 1, .begin = 1, .start = 1};
     str_add(&r->line, "");
     str_add(&r->json, "");
 }
@@ -284,7 +247,9 @@ static void begin(struct reader *r, const struct mllog_visitor *v)
 static int finish(struct reader *r, int rc)
 {
     if (rc == 0 && r->line.len + r->lost > 0)
-        rc = trouble(r, MLLOG_NO_NEWLINE, r->line.len + r->lost, "the log ends inside a line");
+        rc = trouble(r, r->line.len + r->lost,
+                     (struct mllog_trouble){.kind = MLLOG_NO_NEWLINE,
+                                            .about = "the log ends inside a line"});
     if (rc == 0)
         rc = read_line(r);
     str_release(&r->line);

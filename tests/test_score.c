@@ -1,0 +1,416 @@
+/* The score of several runs: what is dropped, what counts as failed, scaling, windows, statistics.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "base/random.h"
+#include "rules/published.h"
+#include "score_fixture.h"
+#include "scratch.h"
+
+#define NEAR(a, b, within) assert_true(fabs((a) - (b)) <= (within))
+
+/* ---- statistics ---- */
+
+static void test_how_many_runs(void **state)
+{
+    (void)state;
+    assert_int_equal(score_rule("4.0.0", "resnet").n_runs, 5);
+    assert_int_equal(score_rule("4.0.0", "resnet").n_drop, 1);
+    assert_int_equal(score_rule("4.0.0", "bert").n_runs, 10);
+    assert_int_equal(score_rule("4.0.0", "unet3d").n_runs, 40);
+    assert_int_equal(score_rule("4.0.0", "unet3d").n_drop, 4);
+    assert_int_equal(score_rule("0.5.0", "ncf").n_runs, 100);
+    assert_int_equal(score_rule("0.5.0", "ncf").first_converged, 50);
+    assert_int_equal(score_rule("4.0.0", "chess").n_runs, 0);
+}
+
+static void test_estimate_by_hand(void **state)
+{
+    const double x[] = {30, 28, 27, 29, 40};
+    const struct score_estimate e = score_estimate(x, 5, 1);
+
+    (void)state;
+    assert_true(e.mean == 29 && e.least == 27 && e.most == 40 && e.median == 29);
+    NEAR(e.stdev, 5.263078946776307, 1e-12); /* sqrt(110.8 / 4) */
+    NEAR(e.high - e.mean, 2.7764451051977934 * 5.263078946776307 / sqrt(5), 1e-12);
+    NEAR(e.mean - e.low, e.high - e.mean, 1e-12);
+    NEAR(score_uncertainty(&e), (e.high - 29) / 29, 1e-15);
+}
+
+static void test_estimate_with_failures(void **state)
+{
+    const double one[] = {30, 28, INFINITY, 29, 31}, two[] = {30, NAN, INFINITY, 29, 31};
+    struct score_estimate e = score_estimate(one, 5, 1);
+
+    (void)state;
+    NEAR(e.mean, 30, 1e-12);
+    assert_int_equal(e.n_failed, 1);
+    assert_true(e.most == 31);
+    e = score_estimate(two, 5, 1);
+    assert_true(isnan(e.mean) && isnan(e.low));
+    assert_int_equal(e.n_failed, 2);
+    assert_true(e.median == 30);
+}
+
+static void test_estimate_of_few(void **state)
+{
+    const double x[] = {30, 31, 33};
+    struct score_estimate e = score_estimate(x, 0, 1);
+
+    (void)state;
+    assert_true(isnan(e.mean) && isnan(e.stdev) && isnan(e.least) && isnan(e.low));
+    e = score_estimate(x, 2, 1);
+    assert_true(isnan(e.mean) && e.median == 30.5);
+    e = score_estimate(x, 3, 1);
+    assert_true(e.mean == 31 && isfinite(e.low));
+    e = score_estimate(x, 1, 0);
+    assert_true(e.mean == 30 && isnan(e.low));
+}
+
+/* How often the interval holds the mean of all scores; kind 0: normal, 1: lognormal, 2: most runs
+ * take 36 epochs and some 40. */
+static double coverage(size_t n, int drop, int kind)
+{
+    enum { TRIALS = 4000 };
+    static struct score_estimate e[TRIALS];
+    const struct random_key key = {7, RANDOM_TEST, (uint64_t)kind};
+    double truth = 0;
+    int held = 0;
+
+    for (size_t t = 0; t < TRIALS; t++) {
+        double x[40];
+
+        for (size_t i = 0; i < n; i++) {
+            const double z = random_normal(key, 40 * t + i);
+
+            x[i] = kind == 0   ? 30 + z
+                   : kind == 1 ? 30 * exp(0.5 * z)
+                               : (z > 0.5 ? 40 : 36) + 0.05 * z;
+        }
+        e[t] = score_estimate(x, n, drop);
+        truth += e[t].mean / TRIALS;
+    }
+    for (size_t t = 0; t < TRIALS; t++)
+        held += e[t].low <= truth && truth <= e[t].high;
+    return (double)held / TRIALS;
+}
+
+/* The bounds leave three standard errors of a simulation of 4000: 0.01. */
+static void test_the_interval_holds_the_truth(void **state)
+{
+    static const struct {
+        size_t n;
+        int drop, kind;
+        double least, most;
+    } cases[] = {{3, 1, 0, 0.935, 0.96},  {5, 1, 0, 0.935, 0.96}, {10, 1, 0, 0.935, 0.96},
+                 {40, 4, 0, 0.935, 0.96}, {5, 1, 1, 0.92, 0.95},  {10, 1, 1, 0.92, 0.95},
+                 {5, 1, 2, 0.75, 0.9},    {10, 1, 2, 0.75, 0.95}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const double c = coverage(cases[i].n, cases[i].drop, cases[i].kind);
+
+        if (c < cases[i].least || c > cases[i].most)
+            fail_msg("%zu runs, kind %d: %.4f", cases[i].n, cases[i].kind, c);
+    }
+}
+
+/* ---- results ---- */
+
+static const struct fake_result closed_resnet = {.start_ms = 1000000};
+static const struct fake_run five[] = {
+    {28, 35, NULL}, {30, 36, NULL}, {27, 35, NULL}, {29, 35, NULL}, {40, 39, NULL}};
+
+static struct results five_with(const char *dir, const struct fake_result *f, int at,
+                                struct fake_run other, const char *version)
+{
+    struct fake_run runs[5];
+
+    memcpy(runs, five, sizeof(runs));
+    if (at >= 0)
+        runs[at] = other;
+    fake_results(dir, "resnet", f, runs, 5);
+    return fake_find(dir, "resnet", version);
+}
+
+static void test_best_and_worst_are_dropped(void **state)
+{
+    struct results s = five_with(*state, &closed_resnet, -1, (struct fake_run){0}, "4.0.0");
+    const struct result *const r = &s.list[0];
+
+    assert_int_equal(s.n, 1);
+    assert_int_equal(r->n_runs, 5);
+    NEAR(r->minutes, 29, 1e-9);
+    assert_true(r->stands && r->factor == 1 && r->closed);
+    assert_string_equal(r->problems.s, "");
+    assert_int_equal(r->runs[2].fate, RESULT_FASTEST);
+    assert_int_equal(r->runs[4].fate, RESULT_SLOWEST);
+    assert_int_equal(r->runs[0].fate, RESULT_COUNTS);
+    NEAR(r->epochs.mean, 106. / 3, 1e-9);
+    NEAR(r->per_second, (35. + 36 + 35 + 35 + 39) * 1281167 / (154 * 60), 1e-6);
+    results_release(&s);
+}
+
+static void test_one_failure_is_the_slowest(void **state)
+{
+    struct results s =
+        five_with(*state, &closed_resnet, 2, (struct fake_run){27, 35, "aborted"}, "4.0.0");
+    const struct result *const r = &s.list[0];
+
+    NEAR(r->minutes, 33, 1e-9); /* 29, 30, 40 */
+    assert_true(r->stands);
+    assert_int_equal(r->runs[2].fate, RESULT_FAILED);
+    assert_int_equal(r->runs[0].fate, RESULT_FASTEST);
+    assert_int_equal(r->runs[4].fate, RESULT_COUNTS);
+    assert_string_equal(r->runs[2].why, "run_stop has the status aborted");
+    results_release(&s);
+}
+
+static void test_two_failures_void_it(void **state)
+{
+    struct fake_run runs[5];
+    struct results s;
+
+    memcpy(runs, five, sizeof(runs));
+    runs[0].status = "aborted";
+    runs[3].status = "";
+    fake_results(*state, "resnet", &closed_resnet, runs, 5);
+    s = fake_find(*state, "resnet", "4.0.0");
+    assert_false(s.list[0].stands);
+    assert_true(isnan(s.list[0].minutes));
+    assert_non_null(strstr(s.list[0].problems.s, "2 of 5 runs did not converge; one may.\n"));
+    results_release(&s);
+}
+
+static void test_unet_may_lose_four(void **state)
+{
+    const struct fake_result f = {.benchmark = "unet3d", .division = "open", .start_ms = 1};
+    struct fake_run runs[40];
+    struct results s;
+
+    for (int i = 0; i < 40; i++)
+        runs[i] = (struct fake_run){10 + i, 2000, i >= 36 ? "aborted" : NULL};
+    fake_results(*state, "unet3d", &f, runs, 40);
+    s = fake_find(*state, "unet3d", "2.0.0");
+    NEAR(s.list[0].minutes, 29.5, 1e-9); /* 14 to 45 */
+    assert_true(s.list[0].stands);
+    assert_int_equal(s.list[0].runs[3].fate, RESULT_FASTEST);
+    assert_int_equal(s.list[0].runs[35].fate, RESULT_COUNTS);
+    results_release(&s);
+    runs[0].status = "aborted";
+    fake_results(*state, "unet3d", &f, runs, 40);
+    s = fake_find(*state, "unet3d", "2.0.0");
+    assert_false(s.list[0].stands);
+    assert_non_null(strstr(s.list[0].problems.s, "5 of 40 runs did not converge; four may.\n"));
+    results_release(&s);
+}
+
+static void test_number_of_runs(void **state)
+{
+    struct results s;
+
+    fake_results(*state, "resnet", &closed_resnet, five, 4);
+    s = fake_find(*state, "resnet", "2.0.0");
+    assert_false(s.list[0].stands);
+    assert_string_equal(s.list[0].problems.s, "4 runs: the rules of 2.0.0 ask for 5 of resnet.\n");
+    NEAR(s.list[0].minutes, 28.5, 1e-9);
+    results_release(&s);
+}
+
+/* Seven runs from 1.1 on: of three windows of five the one in the middle. */
+static void test_the_median_window(void **state)
+{
+    static const double minutes[] = {10, 11, 12, 13, 14, 30, 40}; /* 12, 13, 19 */
+    struct fake_run runs[7];
+    struct results s;
+
+    for (int i = 0; i < 7; i++)
+        runs[i] = (struct fake_run){minutes[i], 36, NULL};
+    fake_results(*state, "resnet", &closed_resnet, runs, 7);
+    s = fake_find(*state, "resnet", "2.0.0");
+    NEAR(s.list[0].minutes, 13, 1e-9);
+    assert_true(s.list[0].stands);
+    assert_int_equal(s.list[0].runs[0].fate, RESULT_OUTSIDE);
+    assert_int_equal(s.list[0].runs[1].fate, RESULT_FASTEST);
+    assert_int_equal(s.list[0].runs[5].fate, RESULT_SLOWEST);
+    assert_int_equal(s.list[0].runs[6].fate, RESULT_OUTSIDE);
+    assert_int_equal(s.list[0].n_scored, 5);
+    assert_non_null(strstr(s.list[0].notes.s, "from result_1.txt to result_5.txt"));
+    results_release(&s);
+    s = fake_find(*state, "resnet", "1.0.0");
+    assert_false(s.list[0].stands);
+    assert_string_equal(s.list[0].problems.s,
+                        "7 runs: the rules of 1.0.0 ask for exactly 5 of resnet.\n");
+    results_release(&s);
+}
+
+static void test_ncf_takes_the_first_fifty(void **state)
+{
+    const struct fake_result f = {.benchmark = "ncf", .start_ms = 1};
+    struct fake_run runs[100];
+    struct results s;
+
+    for (int i = 0; i < 100; i++)
+        runs[i] = (struct fake_run){i + 1, 13, i % 5 == 0 ? "aborted" : NULL};
+    fake_results(*state, "ncf", &f, runs, 100);
+    s = fake_find(*state, "ncf", "0.5.0");
+    NEAR(s.list[0].minutes, 32.26, 1e-9); /* of 1..63 without 1, 6, ..., 61: 50 numbers, 1613 */
+    assert_true(s.list[0].stands);
+    assert_int_equal(s.list[0].runs[63].fate, RESULT_OUTSIDE);
+    results_release(&s);
+    for (int i = 0; i < 51; i++)
+        runs[i].status = "aborted";
+    fake_results(*state, "ncf", &f, runs, 100);
+    s = fake_find(*state, "ncf", "0.5.0");
+    assert_false(s.list[0].stands);
+    assert_non_null(
+        strstr(s.list[0].problems.s, "40 of 100 runs converged; the score needs 50.\n"));
+    results_release(&s);
+}
+
+/* ---- the reference ---- */
+
+static const struct fake_run at_35[] = {
+    {28, 35, NULL}, {30, 35, NULL}, {27, 35, NULL}, {29, 35, NULL}, {40, 35, NULL}};
+
+static void test_scaled_to_the_reference(void **state)
+{
+    struct results s;
+
+    fake_results(*state, "resnet", &closed_resnet, at_35, 5);
+    s = fake_find(*state, "resnet", "2.1.0");
+    NEAR(s.list[0].factor, 1.0043956043956044, 1e-15);
+    NEAR(s.list[0].minutes, 29 * 1.0043956043956044, 1e-9);
+    assert_true(s.list[0].stands);
+    results_release(&s);
+    s = fake_find(*state, "resnet", "2.0.0"); /* not before 2.1 */
+    NEAR(s.list[0].minutes, 29, 1e-9);
+    results_release(&s);
+}
+
+static void test_faster_than_allowed(void **state)
+{
+    struct fake_run runs[5];
+    struct results s;
+    const struct fake_result open = {.division = "open", .start_ms = 1};
+
+    memcpy(runs, at_35, sizeof(runs));
+    for (int i = 0; i < 5; i++)
+        runs[i].epochs = 34;
+    fake_results(*state, "resnet", &closed_resnet, runs, 5);
+    s = fake_find(*state, "resnet", "4.0.0");
+    assert_false(s.list[0].stands);
+    assert_non_null(strstr(s.list[0].problems.s, "faster than allowed.\n"));
+    assert_true(s.list[0].factor == 1);
+    results_release(&s);
+    fake_results(*state, "resnet", &open, runs, 5); /* no test in the open division */
+    s = fake_find(*state, "resnet", "4.0.0");
+    assert_true(s.list[0].stands && s.list[0].factor == 1);
+    results_release(&s);
+}
+
+static void test_scaling_json(void **state)
+{
+    struct results s;
+
+    fake_results(*state, "resnet", &closed_resnet, at_35, 5);
+    free(scratch_file(*state, "resnet/scaling.json", "{\"scaling_factor\": 1.0043956043956044}"));
+    s = fake_find(*state, "resnet", "4.0.0");
+    NEAR(s.list[0].minutes, 29 * 1.0043956043956044, 1e-9);
+    assert_string_equal(s.list[0].notes.s, "");
+    results_release(&s);
+    free(scratch_file(*state, "resnet/scaling.json", "{\"scaling_factor\": 1.02}"));
+    s = fake_find(*state, "resnet", "4.0.0");
+    NEAR(s.list[0].minutes, 29 * 1.02, 1e-9);
+    assert_string_equal(s.list[0].notes.s,
+                        "scaling.json says 1.020000; the reference convergence test gives "
+                        "1.004396. The file's is used.\n");
+    results_release(&s);
+    free(scratch_file(*state, "resnet/scaling.json", "[1"));
+    s = fake_find(*state, "resnet", "4.0.0");
+    NEAR(s.list[0].factor, 1.0043956043956044, 1e-15);
+    assert_non_null(strstr(s.list[0].notes.s, "holds no JSON object"));
+    results_release(&s);
+}
+
+static void test_different_batches(void **state)
+{
+    const struct fake_result other = {.batch = 4096, .start_ms = 1};
+    struct results s;
+
+    fake_results(*state, "resnet", &closed_resnet, five, 5);
+    fake_log(*state, "resnet/result_3.txt", &other, &five[3], 3);
+    s = fake_find(*state, "resnet", "4.0.0");
+    assert_false(s.list[0].stands);
+    assert_non_null(strstr(s.list[0].problems.s, "or different ones.\n"));
+    results_release(&s);
+}
+
+static void test_reference_times(void **state)
+{
+    (void)state;
+    assert_true(isnan(published_reference_minutes("1.0.0", "resnet")));
+    NEAR(published_reference_minutes("0.5.0", "resnet"), 8831.283333333333, 1e-9);
+    NEAR(published_reference_minutes("0.5.0", "maskrcnn"), 4999.516666666666, 1e-9);
+    assert_true(isnan(published_reference_minutes("0.5.0", "ssd")));
+}
+
+static void count_anchor(void *context, const struct anchor *a)
+{
+    int *const n = context;
+
+    assert_true(a->minutes > 0 && a->accelerators >= -1 && a->system[0]);
+    n[0]++;
+    n[1] += strcmp(a->benchmark, "resnet") == 0 && strcmp(a->round, "0.7") == 0 &&
+            a->accelerators == 8 && a->minutes == 33.37;
+    n[1] += strcmp(a->benchmark, "resnet") == 0 && strcmp(a->round, "1.0") == 0 &&
+            a->accelerators == 8 && a->minutes == 27.38;
+}
+
+static void test_anchors(void **state)
+{
+    int n[2] = {0};
+
+    (void)state;
+    published_anchors("resnet", count_anchor, n);
+    assert_int_equal(n[1], 2);
+    n[0] = 0;
+    published_anchors(NULL, count_anchor, n);
+    assert_true(n[0] > 100);
+}
+
+#define SCRATCH(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_how_many_runs),
+        cmocka_unit_test(test_estimate_by_hand),
+        cmocka_unit_test(test_estimate_with_failures),
+        cmocka_unit_test(test_estimate_of_few),
+        cmocka_unit_test(test_the_interval_holds_the_truth),
+        SCRATCH(test_best_and_worst_are_dropped),
+        SCRATCH(test_one_failure_is_the_slowest),
+        SCRATCH(test_two_failures_void_it),
+        SCRATCH(test_unet_may_lose_four),
+        SCRATCH(test_number_of_runs),
+        SCRATCH(test_the_median_window),
+        SCRATCH(test_ncf_takes_the_first_fifty),
+        SCRATCH(test_scaled_to_the_reference),
+        SCRATCH(test_faster_than_allowed),
+        SCRATCH(test_scaling_json),
+        SCRATCH(test_different_batches),
+        cmocka_unit_test(test_reference_times),
+        cmocka_unit_test(test_anchors),
+    };
+
+    return cmocka_run_group_tests_name("score", tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* `stave score`: which results are found where, and what the command says and ends with. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "score_fixture.h"
+#include "scratch.h"
+
+static const struct fake_result resnet = {.start_ms = 1000000};
+static const struct fake_run five[] = {
+    {28, 36, NULL}, {30, 36, NULL}, {27, 36, NULL}, {29, 36, NULL}, {40, 40, NULL}};
+
+/* Run folders as `stave run --runs` leaves them. */
+static void run_folders(const char *dir, const char *sub, const struct fake_result *f, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char *const name = xasprintf("%s/run-%d/mlperf.log", sub, i + 1);
+
+        fake_log(dir, name, f, &five[i % 5], i);
+        free(name);
+    }
+}
+
+/* stave's output and exit code, in the folder dir. */
+static int run(const char *dir, const char *words, char *out, size_t size)
+{
+    char here[4096], *line;
+    FILE *p;
+    size_t n;
+
+    assert_non_null(getcwd(here, sizeof(here)));
+    line = xasprintf("cd %s && %s/%s/stave score %s 2>&1", dir, here, STAVE_BUILD, words);
+    p = popen(line, "r");
+    free(line);
+    assert_non_null(p);
+    n = fread(out, 1, size - 1, p);
+    out[n] = '\0';
+    return WEXITSTATUS(pclose(p));
+}
+
+static void says(const char *dir, const char *words, int code, const char *what)
+{
+    static char out[1 << 16];
+    const int got = run(dir, words, out, sizeof(out));
+
+    if (got != code || !strstr(out, what))
+        fail_msg("stave score %s ends with %d and says: %s", words, got, out);
+}
+
+static void test_a_folder_of_runs(void **state)
+{
+    struct results s;
+
+    run_folders(*state, "runs", &resnet, 5);
+    s = fake_find(*state, "runs", NULL);
+    assert_int_equal(s.n, 1);
+    assert_int_equal(s.list[0].n_runs, 5);
+    assert_string_equal(s.list[0].runs[0].name, "run-1");
+    assert_string_equal(s.list[0].version, "4.0.0");
+    assert_true(s.list[0].guessed && s.list[0].stands);
+    assert_true(fabs(s.list[0].minutes - 29) < 1e-9);
+    results_release(&s);
+}
+
+static void test_runs_of_two_benchmarks(void **state)
+{
+    const struct fake_result ssd = {.benchmark = "ssd", .start_ms = 1};
+    struct results s;
+
+    run_folders(*state, "runs", &resnet, 5);
+    fake_log(*state, "runs/other/mlperf.log", &ssd, &five[0], 0);
+    s = fake_find(*state, "runs", "4.0.0");
+    assert_int_equal(s.n, 2);
+    assert_string_equal(s.list[0].benchmark, "ssd");
+    assert_int_equal(s.list[1].n_runs, 5);
+    results_release(&s);
+}
+
+static void test_eleven_runs_are_in_order(void **state)
+{
+    struct results s;
+
+    run_folders(*state, "runs", &resnet, 11);
+    s = fake_find(*state, "runs", NULL);
+    assert_string_equal(s.list[0].runs[1].name, "run-2");
+    assert_string_equal(s.list[0].runs[10].name, "run-11");
+    results_release(&s);
+}
+
+static void test_a_resumed_run_is_no_timed_result(void **state)
+{
+    struct results s;
+
+    run_folders(*state, "runs", &resnet, 5);
+    free(scratch_file(*state, "runs/run-5/result.json", "{\"status\": 1, \"resumed\": true}"));
+    free(scratch_file(*state, "runs/run-4/result.json", "{\"status\": 1}"));
+    s = fake_find(*state, "runs", NULL);
+    assert_string_equal(s.list[0].runs[4].why,
+                        "it was resumed: the log covers its last start only");
+    assert_null(s.list[0].runs[3].why);
+    assert_int_equal(s.list[0].time.n_failed, 1);
+    results_release(&s);
+}
+
+static void test_a_submission(void **state)
+{
+    const struct fake_result bert = {.benchmark = "bert", .batch = 448, .start_ms = 1};
+    struct results s;
+
+    fake_results(*state, "Org/results/box/resnet", &resnet, five, 5);
+    fake_results(*state, "Org/results/box/bert", &bert, five, 3);
+    fake_results(*state, "Other/results/tower/resnet", &resnet, five, 5);
+    free(scratch_file(*state, "Org/systems/box.json",
+                      "{\"system_name\": \"Box\", \"submitter\": \"Org Inc\", \"division\": "
+                      "\"closed\", \"number_of_nodes\": \"2\", \"accelerators_per_node\": 8, "
+                      "\"accelerator_model_name\": \"X1\"}"));
+    s = fake_find(*state, "", "4.0.0");
+    assert_int_equal(s.n, 3);
+    assert_string_equal(s.list[0].benchmark, "bert");
+    assert_string_equal(s.list[1].system.name, "Box");
+    assert_string_equal(s.list[1].system.submitter, "Org Inc");
+    assert_true(result_accelerators(&s.list[1]) == 16);
+    assert_string_equal(s.list[2].system.name, "tower");
+    assert_true(isnan(result_accelerators(&s.list[2])));
+    results_release(&s);
+}
+
+static void test_links_are_not_followed(void **state)
+{
+    struct results s;
+    char *const loop = file_join(*state, "a/loop"), *const dir = file_join(*state, "a");
+
+    fake_results(*state, "a/resnet", &resnet, five, 5);
+    assert_int_equal(symlink(dir, loop), 0);
+    s = fake_find(*state, "a", "4.0.0");
+    assert_int_equal(s.n, 1);
+    results_release(&s);
+    free(loop);
+    free(dir);
+}
+
+static void test_exit_codes(void **state)
+{
+    run_folders(*state, "good", &resnet, 5);
+    run_folders(*state, "few", &resnet, 3);
+    free(scratch_file(*state, "empty/readme", "nothing\n"));
+    says(*state, "good", 0, "score       29.0000 minutes: the mean of 3 of 5 runs\n");
+    says(*state, "good/", 0, "29.0000");
+    says(*state, "few", 4, "does not stand: 3 runs: the rules of 4.0.0 ask for 5 of resnet.\n");
+    says(*state, "good few", 4, "few:\n  does not stand: 3 runs");
+    says(*state, "empty", 3, "stave: empty: no run is here");
+    says(*state, "nothing", 3, "stave: open nothing: No such file or directory");
+    says(*state, "", 2, "stave score needs DIR...");
+    says(*state, "good --ruleset 9.9", 2, "no ruleset is called 9.9");
+    says(*state, "good/run-1 good/run-2 good/run-3/mlperf.log few/run-1 few/run-2", 0, "5 runs");
+}
+
+static void test_text_of_one_result(void **state)
+{
+    run_folders(*state, "good", &resnet, 5);
+    free(scratch_file(*state, "box.json",
+                      "{\"system_name\": \"Box\", \"number_of_nodes\": \"1\", "
+                      "\"accelerators_per_node\": \"8\", \"accelerator_model_name\": \"X1\"}"));
+    says(*state, "good --ruleset 1.0.0 --system box.json", 0,
+         "resnet: 5 runs, closed division, MLPerf ruleset 1.0.0\n"
+         "good\n"
+         "system Box, submitted by Org, 8 accelerators X1\n"
+         "\n"
+         "run      minutes       epochs    quality    samples/s /accelerator\n"
+         "run-1     28.000           36     0.7601      27453.6       3431.7\n"
+         "run-2     30.000           36     0.7601      25623.3       3202.9\n"
+         "run-3     27.000           36     0.7601      28470.4       3558.8  dropped, fastest\n"
+         "run-4     29.000           36     0.7601      26506.9       3313.4\n"
+         "run-5     40.000           40     0.7601      21352.8       2669.1  dropped, slowest\n"
+         "\n"
+         "score       29.0000 minutes: the mean of 3 of 5 runs\n"
+         "interval    22.465 to 35.535 minutes, 95 %, +-22.53 % (Student's t)\n"
+         "spread      27.000 to 40.000 minutes, median 29.000, standard deviation 5.263\n"
+         "epochs      36 to the target on average, 36 to 40\n"
+         "throughput  25512.4 samples/s, evaluation included; 3189.1 per accelerator\n"
+         "reference   at batch 3264 the reference needs 35.154 epochs, floor 34.310; these runs "
+         "needed 36.000: not faster than its mean\n"
+         "published      27.38  Inspur NF5688M6 (A100), 8 accelerators; this result takes 1.06 "
+         "times as long\n");
+}
+
+static void test_json(void **state)
+{
+    static char out[1 << 16];
+    cJSON *doc, *r;
+
+    run_folders(*state, "good", &resnet, 5);
+    assert_int_equal(run(*state, "good --json", out, sizeof(out)), 0);
+    doc = json_parse(out, strlen(out), NULL);
+    r = cJSON_GetArrayItem(cJSON_GetObjectItem(doc, "results"), 0);
+    assert_true(fabs(cJSON_GetObjectItem(r, "minutes")->valuedouble - 29) < 1e-9);
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItem(r, "stands")));
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(r, "runs")), 5);
+    assert_null(cJSON_GetObjectItem(r, "accelerators")); /* not known: absent */
+    assert_null(cJSON_GetObjectItem(r, "scaling_json"));
+    assert_true(cJSON_IsTrue(
+        cJSON_GetObjectItem(cJSON_GetObjectItem(r, "reference_convergence"), "passed")));
+    cJSON_Delete(doc);
+}
+
+#define SCRATCH(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH(test_a_folder_of_runs),
+        SCRATCH(test_runs_of_two_benchmarks),
+        SCRATCH(test_eleven_runs_are_in_order),
+        SCRATCH(test_a_resumed_run_is_no_timed_result),
+        SCRATCH(test_a_submission),
+        SCRATCH(test_links_are_not_followed),
+        SCRATCH(test_exit_codes),
+        SCRATCH(test_text_of_one_result),
+        SCRATCH(test_json),
+    };
+
+    return cmocka_run_group_tests_name("score_find", tests, NULL, NULL);
+}
