@@ -301,8 +301,10 @@ static void keys_typed_at_a_terminal(void **state)
     assert_int_equal(status, 0);
     assert_int_equal(ioctl(slave, FIONREAD, &waiting), 0);
     assert_int_equal(waiting, (int)sizeof(typed) - 1); /* nobody read them */
-    assert_int_equal(
-        mllog_read_file(log, &(struct mllog_visitor){count_record, no_trouble, &records}), 0);
+    assert_int_equal(mllog_read_file(log, &(struct mllog_visitor){.record = count_record,
+                                                                  .trouble = no_trouble,
+                                                                  .context = &records}),
+                     0);
     assert_true(records > 20);
     close(slave);
     close(master);

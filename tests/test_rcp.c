@@ -264,8 +264,8 @@ static int print_points(const char *version, const char *benchmark)
     if (rcp_load(&p, version, benchmark) < 0)
         return 1;
     for (size_t i = 0; i < p.n; i++)
-        printf("%.10g %.6f %.6f %.4f %d\n", p.points[i].batch, p.points[i].mean,
-               p.points[i].stdev, p.points[i].floor, p.points[i].pruned);
+        printf("%.10g %.6f %.6f %.4f %d\n", p.points[i].batch, p.points[i].mean, p.points[i].stdev,
+               p.points[i].floor, p.points[i].pruned);
     rcp_release(&p);
     return 0;
 }

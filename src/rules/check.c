@@ -94,8 +94,7 @@ static int is_once(const struct rule_key *const *rows, size_t n)
 
 /* Round 0.5's checker looks at every line once, however often it stands in the log. 0: this one has
  * been seen. */
-static int count_record(struct name_state *n, const struct mllog_record *r,
-                        int keep)
+static int count_record(struct name_state *n, const struct mllog_record *r, int keep)
 {
     const uint64_t text = r->format == MLLOG_FORMAT_05 ? random_name_n(r->text, r->n_text) : 0;
 
@@ -114,8 +113,8 @@ static void note_division(struct rule_check *c, const struct mllog_record *r)
     const char *const word = cJSON_GetStringValue(r->value);
 
     if (c->r->init_limit_by_division && c->init_limit_ms == 0)
-        c->init_limit_ms = word && strcmp(word, "open") == 0 ? c->r->open_init_limit_ms
-                                                             : c->r->init_limit_ms;
+        c->init_limit_ms =
+            word && strcmp(word, "open") == 0 ? c->r->open_init_limit_ms : c->r->init_limit_ms;
     if (word && !c->verdict.division[0] &&
         (strcmp(word, "closed") == 0 || strcmp(word, "open") == 0))
         copy_word(c->verdict.division, sizeof(c->verdict.division), word);

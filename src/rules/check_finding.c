@@ -30,7 +30,9 @@ const char *check_rule_of(struct rule_check *c, const struct rule_key *key)
 
     str_reset(&c->rule);
     str_printf(&c->rule, "%s %s", c->r->version,
-               !s ? "log format" : s->depth == 0 ? "every log" : s->name);
+               !s              ? "log format"
+               : s->depth == 0 ? "every log"
+                               : s->name);
     return c->rule.s;
 }
 

@@ -36,7 +36,8 @@ static void check_some(struct rule_check *c, const struct rule_key *key, size_t 
     char *const found = xasprintf("%zu records", n);
 
     if (n < (size_t)key->least)
-        missing(c, key, "missing", n ? found : "it is not there", key->least > 1 ? expected : "at least one");
+        missing(c, key, "missing", n ? found : "it is not there",
+                key->least > 1 ? expected : "at least one");
     free(expected);
     free(found);
 }

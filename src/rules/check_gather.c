@@ -34,8 +34,8 @@ static const struct rule_key *into_key(const struct rule_sheet *s)
     return NULL;
 }
 
-static void complain(struct rule_check *c, const struct rule_sheet *s,
-                     const struct mllog_record *r, const char *expected)
+static void complain(struct rule_check *c, const struct rule_sheet *s, const struct mllog_record *r,
+                     const char *expected)
 {
     const struct rule_key *const key = into_key(s);
 

@@ -23,7 +23,7 @@ static void find(struct rule_check *c, enum rule_severity severity, const char *
 static const struct {
     const char *start, *stop;
 } intervals[N_INTERVALS] = {
-    [IN_INIT] = {"init_start", "init_stop"},   [IN_RUN] = {"run_start", "run_stop"},
+    [IN_INIT] = {"init_start", "init_stop"},    [IN_RUN] = {"run_start", "run_stop"},
     [IN_EPOCH] = {"epoch_start", "epoch_stop"}, [IN_BLOCK] = {"block_start", "block_stop"},
     [IN_EVAL] = {"eval_start", "eval_stop"},
 };
@@ -85,7 +85,7 @@ static int ends_in(const char *s, const char *end)
 
 static void check_type(struct rule_check *c, const struct mllog_record *r)
 {
-    const char *const wanted = ends_in(r->key, "_start") ? "INTERVAL_START"
+    const char *const wanted = ends_in(r->key, "_start")  ? "INTERVAL_START"
                                : ends_in(r->key, "_stop") ? "INTERVAL_END"
                                                           : NULL;
 
@@ -221,8 +221,9 @@ static const struct {
     [MLLOG_FIELD] = {RULE_ERROR, "field", "key, value, time_ms and metadata"},
     [MLLOG_TYPE] = {RULE_STRICT, "field-type",
                     "a text, a value, a number and an object as key, value, time_ms and metadata"},
-    [MLLOG_UNSPACED] = {RULE_STRICT, "no-blank",
-                        "a blank behind \":::MLLOG\"; the official checker does not see the record"},
+    [MLLOG_UNSPACED] =
+        {RULE_STRICT, "no-blank",
+         "a blank behind \":::MLLOG\"; the official checker does not see the record"},
     [MLLOG_DEEP] = {RULE_STRICT, "too-deep", "values as rules know them"},
     [MLLOG_LONG] = {RULE_STRICT, "too-long", "records of less than 256 KiB"},
 };

@@ -47,8 +47,7 @@ static int is_name(const char *name, const char *prefix, const char *word)
     return strncmp(name, prefix, n) == 0 && name[n] == ' ' && strcmp(name + n + 1, word) == 0;
 }
 
-int check_choose(struct rule_check *c, const struct rule_key *key, const cJSON *value,
-                 int only_one)
+int check_choose(struct rule_check *c, const struct rule_key *key, const cJSON *value, int only_one)
 {
     const char *const word = cJSON_GetStringValue(value);
     int found = 0;

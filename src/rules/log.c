@@ -295,7 +295,9 @@ int log_read(struct log *l, const char *path, const struct mllog_visitor *also)
     int rc;
 
     begin(l);
-    rc = mllog_read_file(path, &(struct mllog_visitor){take_record, take_trouble, &reader});
+    rc = mllog_read_file(path, &(struct mllog_visitor){.record = take_record,
+                                                       .trouble = take_trouble,
+                                                       .context = &reader});
     if (rc != 0)
         log_release(l);
     return rc;
@@ -307,7 +309,9 @@ int log_read_memory(struct log *l, const char *bytes, size_t n)
     int rc;
 
     begin(l);
-    rc = mllog_read_memory(bytes, n, &(struct mllog_visitor){take_record, take_trouble, &reader});
+    rc = mllog_read_memory(bytes, n,
+                           &(struct mllog_visitor){
+                               .record = take_record, .trouble = take_trouble, .context = &reader});
     if (rc != 0)
         log_release(l);
     return rc;

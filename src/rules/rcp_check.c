@@ -87,7 +87,8 @@ void rcp_describe(const struct rcp_test *t, const char *benchmark, struct str *o
 
     switch (t->kind) {
     case RCP_NONE:
-        str_printf(out, "the table of this round has no reference convergence points for %s", benchmark);
+        str_printf(out, "the table of this round has no reference convergence points for %s",
+                   benchmark);
         return;
     case RCP_NO_BATCH:
         str_add(out, "the logs name no global_batch_size, or different ones");

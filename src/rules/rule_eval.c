@@ -76,9 +76,8 @@ static enum rule_outcome has_name(const cJSON *item, const char *name)
         return strstr(item->valuestring, name) ? RULE_PASSES : RULE_FAILS;
     if (!cJSON_IsArray(item))
         return RULE_RAISES;
-    cJSON_ArrayForEach(part, item)
-        if (cJSON_IsString(part) && strcmp(part->valuestring, name) == 0)
-            return RULE_PASSES;
+    cJSON_ArrayForEach(part, item) if (cJSON_IsString(part) &&
+                                       strcmp(part->valuestring, name) == 0) return RULE_PASSES;
     return RULE_FAILS;
 }
 
@@ -205,8 +204,7 @@ static enum rule_outcome condition(const struct rule_test *t, const struct rule_
         return has_name(seen->metadata, t->when_name);
     if (!seen->batch || !rule_number(seen->batch, &batch))
         return RULE_RAISES;
-    return as_outcome(t->when == RULE_BATCH_BELOW ? batch < t->when_batch
-                                                  : batch >= t->when_batch);
+    return as_outcome(t->when == RULE_BATCH_BELOW ? batch < t->when_batch : batch >= t->when_batch);
 }
 
 static enum rule_outcome eval_one(const struct rule_test *t, const struct rule_seen *seen)

@@ -51,10 +51,10 @@ enum rule_op {
 
 enum rule_subject {
     RULE_OF_VALUE,
-    RULE_OF_MEMBER, /* value[name] */
-    RULE_OF_ITEM,   /* value[item - 1] */
-    RULE_OF_LENGTH, /* how many items value has */
-    RULE_OF_META,   /* metadata[name] */
+    RULE_OF_MEMBER,    /* value[name] */
+    RULE_OF_ITEM,      /* value[item - 1] */
+    RULE_OF_LENGTH,    /* how many items value has */
+    RULE_OF_META,      /* metadata[name] */
     RULE_OF_BENCHMARK, /* the name in a line of round 0.5 */
 };
 
@@ -89,12 +89,12 @@ struct rule_tests {
 /* ---- keys and sheets ---- */
 
 enum rule_count {
-    RULE_ANY,      /* how often does not matter */
-    RULE_ONCE,     /* exactly once; identical copies are a warning */
-    RULE_SOME,     /* at least `least` times */
-    RULE_SOME_OR,  /* it or `other`, at least once */
-    RULE_ONE_IF,   /* once when `other` was logged with value `other_value`, else never */
-    RULE_SETTING,  /* no key of the log: what the rules ask of a setting */
+    RULE_ANY,     /* how often does not matter */
+    RULE_ONCE,    /* exactly once; identical copies are a warning */
+    RULE_SOME,    /* at least `least` times */
+    RULE_SOME_OR, /* it or `other`, at least once */
+    RULE_ONE_IF,  /* once when `other` was logged with value `other_value`, else never */
+    RULE_SETTING, /* no key of the log: what the rules ask of a setting */
 };
 
 struct rule_key {
@@ -136,15 +136,15 @@ struct rule_tensors {
 /* ---- benchmarks ---- */
 
 struct rule_benchmark {
-    const char *name;   /* submission_benchmark: "resnet" */
-    const char *title;  /* for people: "ResNet-50 v1.5" */
-    const char *metric; /* "top-1" */
+    const char *name;       /* submission_benchmark: "resnet" */
+    const char *title;      /* for people: "ResNet-50 v1.5" */
+    const char *metric;     /* "top-1" */
     double target, target2; /* target2: of a second quality (masks), or 0 */
     int lower_is_better;
     int n_runs, n_drop; /* runs that make one result; as many best and worst do not count */
     long long eval_every, eval_first, eval_last; /* epochs; the first after eval_first..eval_last */
     long long eval_at[16];                       /* or exactly after these; 0 ends them */
-    const char *evaluate; /* the schedule in words; NULL: the round prescribes none */
+    const char *evaluate;  /* the schedule in words; NULL: the round prescribes none */
     int published_weights; /* the closed division starts from given weights */
     const char *note;
     const struct rule_point *points; /* by rising batch */

@@ -1,8 +1,8 @@
 #include "rules/ruleset_clause.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -201,24 +201,15 @@ static const struct form {
     enum rule_op op;
     int (*rest)(struct rule_words *w, struct rule_test *t);
 } forms[] = {
-    {">", RULE_GREATER, read_number},
-    {">=", RULE_AT_LEAST, read_number},
-    {"<", RULE_LESS, read_number},
-    {"<=", RULE_AT_MOST, read_number},
-    {"=", RULE_EQUALS, read_equal},
-    {"one", RULE_ONE_OF, read_one_of},
-    {"not", RULE_NOT_EMPTY, read_empty},
-    {"multiple", RULE_MULTIPLE, read_multiple},
-    {"divides", RULE_DIVIDES, read_number},
-    {"power", RULE_POWER_OF_TWO, read_power},
-    {"whole", RULE_WHOLE, read_whole},
-    {"is", RULE_IS_INTEGER, read_kind},
-    {"has", RULE_HAS, read_names},
-    {"with", RULE_WITH, read_names},
-    {"after", RULE_AFTER, read_key},
-    {"before", RULE_BEFORE, read_key},
-    {"within", RULE_INIT_LIMIT, read_limit},
-    {"in-order", RULE_IN_ORDER, NULL},
+    {">", RULE_GREATER, read_number},        {">=", RULE_AT_LEAST, read_number},
+    {"<", RULE_LESS, read_number},           {"<=", RULE_AT_MOST, read_number},
+    {"=", RULE_EQUALS, read_equal},          {"one", RULE_ONE_OF, read_one_of},
+    {"not", RULE_NOT_EMPTY, read_empty},     {"multiple", RULE_MULTIPLE, read_multiple},
+    {"divides", RULE_DIVIDES, read_number},  {"power", RULE_POWER_OF_TWO, read_power},
+    {"whole", RULE_WHOLE, read_whole},       {"is", RULE_IS_INTEGER, read_kind},
+    {"has", RULE_HAS, read_names},           {"with", RULE_WITH, read_names},
+    {"after", RULE_AFTER, read_key},         {"before", RULE_BEFORE, read_key},
+    {"within", RULE_INIT_LIMIT, read_limit}, {"in-order", RULE_IN_ORDER, NULL},
 };
 
 static const struct form *next_form(struct rule_words *w)

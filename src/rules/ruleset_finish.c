@@ -169,8 +169,8 @@ static int check_key(const struct ruleset *r, const struct rule_sheet *s, const 
         return err(E_DATA, "%s: %s of [%s] leans on %s, which the sheet lacks", file, k->name,
                    s->name, k->other);
     if (k->tensors && !ruleset_tensors(r, k->tensors))
-        return err(E_DATA, "%s: %s of [%s] wants the tensors of %s, of which there is no list", file,
-                   k->name, s->name, k->tensors);
+        return err(E_DATA, "%s: %s of [%s] wants the tensors of %s, of which there is no list",
+                   file, k->name, s->name, k->tensors);
     return check_tests(s, k, file);
 }
 

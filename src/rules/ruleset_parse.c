@@ -274,8 +274,7 @@ static int read_benchmark(struct parser *p)
 static struct rule_key *find_key(struct rule_sheet *s, const char *name, int is_setting)
 {
     for (size_t i = 0; i < s->n_keys; i++)
-        if (strcmp(s->keys[i].name, name) == 0 &&
-            (s->keys[i].count == RULE_SETTING) == is_setting)
+        if (strcmp(s->keys[i].name, name) == 0 && (s->keys[i].count == RULE_SETTING) == is_setting)
             return &s->keys[i];
     return NULL;
 }
@@ -306,8 +305,7 @@ static int read_gather(struct parser *p, struct rule_sheet *s)
 {
     if (p->n != 7 || strcmp(p->words[3], "by") != 0 || strcmp(p->words[5], "into") != 0)
         return mistake(p, "gather KEY MEMBER by NAME into KEY");
-    s->gather =
-        (struct rule_gather){p->words[1], p->words[2], p->words[4], p->words[6]};
+    s->gather = (struct rule_gather){p->words[1], p->words[2], p->words[4], p->words[6]};
     return 0;
 }
 

@@ -21,8 +21,8 @@
  *     eval_accuracy  some  with epoch_num; reaches >= 0.759 and < 1
  *
  * COUNT is once, some, at-least N, any, some-or KEY, one-if KEY VALUE, or `dropped`, which takes an
- * inherited key away; a line `dropped` empties the sheet. `rules KEY CLAUSE` is about a setting that
- * no log must hold. A clause is [SUBJECT] TEST [when CONDITION] [or ...]:
+ * inherited key away; a line `dropped` empties the sheet. `rules KEY CLAUSE` is about a setting
+ * that no log must hold. A clause is [SUBJECT] TEST [when CONDITION] [or ...]:
  *
  *     SUBJECT    the value; or NAME, a member of it, item N, length, metadata NAME, metadata NAME?,
  *                benchmark

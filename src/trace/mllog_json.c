@@ -111,8 +111,8 @@ static int scan_string(struct scan *c)
 
 static int is_word_byte(char b)
 {
-    return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') ||
-           b == '+' || b == '-' || b == '.' || b == '_';
+    return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || b == '+' ||
+           b == '-' || b == '.' || b == '_';
 }
 
 static size_t digits(const char *s, size_t n)

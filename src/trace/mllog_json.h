@@ -1,5 +1,5 @@
-/* The JSON of a log's records, as Python's json module takes it: strict, but for the bare words NaN,
- * Infinity and -Infinity. */
+/* The JSON of a log's records, as Python's json module takes it: strict, but for the bare words
+ * NaN, Infinity and -Infinity. */
 #ifndef STAVE_TRACE_MLLOG_JSON_H
 #define STAVE_TRACE_MLLOG_JSON_H
 

@@ -79,15 +79,17 @@ static int deliver(struct reader *r, size_t at, int lost, struct mllog_parsed *p
     int rc = 0;
 
     if (p->trailing.what)
-        rc = trouble(r, at + p->trailing.at,
-                     (struct mllog_trouble){
-                         .kind = MLLOG_TRAILING, .about = p->trailing.what, .format = f, .lost = lost});
+        rc = trouble(
+            r, at + p->trailing.at,
+            (struct mllog_trouble){
+                .kind = MLLOG_TRAILING, .about = p->trailing.what, .format = f, .lost = lost});
     if (rc != 0)
         return rc;
     if (p->wrong.what)
-        return trouble(r, at + p->wrong.at,
-                       (struct mllog_trouble){
-                           .kind = p->wrong.kind, .about = p->wrong.what, .format = f, .lost = lost});
+        return trouble(
+            r, at + p->wrong.at,
+            (struct mllog_trouble){
+                .kind = p->wrong.kind, .about = p->wrong.what, .format = f, .lost = lost});
     p->record.line = r->number;
     p->record.column = r->start + at;
     p->record.lost = lost;
@@ -136,10 +138,9 @@ static int note(struct reader *r, enum mllog_kind kind, const char *about)
 {
     if (!r->v->trouble)
         return 0;
-    return r->v->trouble(r->v->context, &(struct mllog_trouble){.kind = kind,
-                                                                .line = r->number,
-                                                                .column = r->begin,
-                                                                .about = about});
+    return r->v->trouble(r->v->context,
+                         &(struct mllog_trouble){
+                             .kind = kind, .line = r->number, .column = r->begin, .about = about});
 }
 
 /* What has come since the last newline or carriage return. */

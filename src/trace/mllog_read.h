@@ -68,7 +68,7 @@ struct mllog_record {
 struct mllog_trouble {
     enum mllog_kind kind;
     size_t line, column;
-    const char *about; /* one phrase, without the place */
+    const char *about;        /* one phrase, without the place */
     enum mllog_format format; /* of a record that is not right; else MLLOG_FORMAT_ANY */
     int lost;                 /* as for a record */
 };

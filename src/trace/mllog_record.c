@@ -12,9 +12,7 @@ const cJSON *mllog_member(const cJSON *object, const char *name)
 
     if (!cJSON_IsObject(object))
         return NULL;
-    cJSON_ArrayForEach(item, object)
-        if (strcmp(item->string, name) == 0)
-            found = item;
+    cJSON_ArrayForEach(item, object) if (strcmp(item->string, name) == 0) found = item;
     return found;
 }
 
@@ -224,7 +222,6 @@ static void parse_06(const char *s, size_t n, struct str *scratch, struct mllog_
     if (!cJSON_IsObject(p->record.metadata))
         set_wrong(&p->wrong, MLLOG_TYPE, 0, "a record without a metadata that is an object");
 }
-
 
 static int is_digit(char c)
 {

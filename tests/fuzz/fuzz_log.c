@@ -1,5 +1,5 @@
-/* What a log says: from memory and from a file the same; lists hold what their counts say; times and
- * epochs come from records that were there. */
+/* What a log says: from memory and from a file the same; lists hold what their counts say; times
+ * and epochs come from records that were there. */
 #include <math.h>
 #include <string.h>
 
@@ -86,13 +86,16 @@ void fuzz_seeds(void)
         "\"POINT_IN_TIME\", \"key\": \"seed\", \"value\": 7, \"metadata\": {\"file\": \"a.c\", "
         "\"lineno\": 3}}\n"
         ":::MLLOG {\"time_ms\": 5, \"key\": \"run_start\", \"value\": null, \"metadata\": {}}\n"
-        ":::MLLOG {\"time_ms\": 6, \"key\": \"eval_accuracy\", \"value\": {\"BBOX\": 0.4, \"SEGM\": "
+        ":::MLLOG {\"time_ms\": 6, \"key\": \"eval_accuracy\", \"value\": {\"BBOX\": 0.4, "
+        "\"SEGM\": "
         "0.3}, \"metadata\": {\"epoch_num\": 13.00049}}\n"
-        ":::MLLOG {\"time_ms\": 7, \"key\": \"run_stop\", \"value\": null, \"metadata\": {\"status\": "
+        ":::MLLOG {\"time_ms\": 7, \"key\": \"run_stop\", \"value\": null, \"metadata\": "
+        "{\"status\": "
         "\"success\"}}\n",
         ":::MLL 1558635870.442 submission_benchmark: {\"value\": \"resnet\", \"metadata\": "
         "{\"file\": \"a.py\", \"lineno\": 226}}\n"
-        ":::MLL 1558636062.045 run_stop: {\"value\": null, \"metadata\": {\"status\": \"success\"}}\n",
+        ":::MLL 1558636062.045 run_stop: {\"value\": null, \"metadata\": {\"status\": "
+        "\"success\"}}\n",
         ":::MLPv0.5.0 resnet 1541720386.719199657 (a.py:49) run_set_random_seed: 14209\n"
         ":::MLPv0.5.0 resnet 1541728484.694621563 (a.py:49) eval_accuracy: {\"epoch\": 62, "
         "\"value\": 0.7522}\n"
