@@ -265,6 +265,8 @@ static void refused_before_anything_is_written(void **state)
         {2, "--runs 3 --resume", "there is no set of runs"},
         {2, "--runs 1001", "rules, or a whole number from 0 to 1000"},
         {2, "--runs many", "rules, or a whole number"},
+        {2, "--until-sure 2", "needs --runs N"},
+        {2, "--runs 3 --device null", "computes nothing"},
         {2, "--runs 3 --accumulate 4", "does not divide"},
         {3, "--runs 3 --init nosuch.safetensors", "nosuch.safetensors"},
         {3, "--runs 3 --data-dir /nosuch", "/nosuch"},

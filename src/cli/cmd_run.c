@@ -392,7 +392,8 @@ static int train(struct run *r)
 
 static int check_device(const struct run *r)
 {
-    if (r->engine.backend->computes || r->own.dry_run || r->setup.settings.train.steps > 0)
+    if (r->engine.backend->computes || (r->own.dry_run && r->own.runs == 1) ||
+        r->setup.settings.train.steps > 0)
         return 0;
     return err(E_USAGE, "device %s computes nothing, so no target can be reached; give --steps N",
                r->engine.backend->name);
@@ -428,11 +429,14 @@ static int check_options(const struct run_settings *own)
 
 static int is_set(const struct run_settings *own)
 {
-    return own->runs != 1 || (own->resume && own->out && run_set_exists(own->out));
+    return own->runs != 1 || own->until_sure > 0 ||
+           (own->resume && own->out && run_set_exists(own->out));
 }
 
 static int check_set_options(const struct run_settings *own)
 {
+    if (own->runs == 1 && !own->resume)
+        return err(E_USAGE, "--until-sure needs --runs N, the most runs to make");
     if (own->only != ONLY_ALL)
         return err(E_USAGE, "--runs makes runs to the target; --only evaluate is one look at given "
                             "weights");
@@ -525,7 +529,22 @@ const struct command command_run = {
         "again with the same seed. A resumed run starts a new mlperf.log and keeps the earlier "
         "one as mlperf.1.log, mlperf.2.log and so on; its log covers the last start only, so it "
         "is no timed result. The first Ctrl-C saves a checkpoint and stops; the "
-        "second stops at once. Exit "
+        "second stops at once.\n"
+        "--runs N makes a set: run-1, run-2 and so on in one folder, each an ordinary run in a "
+        "process "
+        "of its own, with a seed of its own from the system's entropy; set.json holds what belongs "
+        "to "
+        "all of them. Before each run the page cache is cleared and looked at (--clear-cache), and "
+        "the "
+        "log tells whether any of the data set was left in memory. A run that misses the target "
+        "does "
+        "not count; when more of them have missed it than a result may hold, the set stops. "
+        "--resume "
+        "--out DIR goes on with a set, with the options it began with: what has finished stays, "
+        "and a "
+        "run that was interrupted starts anew with another seed, its folder kept as "
+        "run-3.interrupted-1.\n"
+        "Exit "
         "status: 0 the target was reached or the steps asked for were made, 1 it was not "
         "reached, the run was interrupted, or the loss or the gradients were not finite, 2 usage, "
         "3 files or device failed or the last checkpoint could not be "

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/seed.h"
+#include "rules/attempt.h"
 
 const char *const set_state_names[N_SET_STATES] = {
     [SET_WAITING] = "waiting", [SET_RUNNING] = "running",   [SET_INTERRUPTED] = "interrupted",
@@ -115,19 +116,19 @@ char *run_set_folder(const struct run_set *s, size_t at)
     return file_join(s->dir, name);
 }
 
-/* run-3.interrupted-1, or the next one that is free. */
+/* Under the next free name; *name, heap, is that. */
 static int set_aside(const struct run_set *s, size_t at, char **name)
 {
-    const char *const what = s->runs[at].state == SET_FAILED ? "failed" : "interrupted";
-    char *const from = run_set_folder(s, at);
-    char *to = NULL;
+    const enum attempt what =
+        s->runs[at].state == SET_FAILED ? ATTEMPT_FAILED : ATTEMPT_INTERRUPTED;
+    char *const from = run_set_folder(s, at), *to = NULL;
     int rc = 0, k = 0;
 
     do {
         free(to);
-        to = xasprintf("%s.%s-%d", from, what, ++k);
+        to = attempt_name(from, what, ++k);
     } while (file_exists(to));
-    *name = xasprintf("run-%zu.%s-%d", at + 1, what, k);
+    *name = xstrdup(strrchr(to, '/') + 1);
     if (rename(from, to) < 0)
         rc = err(E_IO, "rename %s to %s: %s", from, to, strerror(errno));
     free(from);

@@ -89,6 +89,11 @@ static void add_score(const struct run_set *s, const struct set_judge *j, struct
         str_printf(out, "; %zu that does not count is the slowest", e.n_failed);
     if (e.n < (size_t)j->rule.n_runs)
         str_printf(out, "; a result under ruleset %s takes %d runs", s->ruleset, j->rule.n_runs);
+    if (j->rule.n_runs && e.n > (size_t)j->rule.n_runs)
+        str_printf(out,
+                   "; ruleset %s takes %d consecutive ones of them, those with the median score "
+                   "(stave score)",
+                   s->ruleset, j->rule.n_runs);
 }
 
 void set_add_certainty(const struct run_set *s, const struct set_judge *j, struct str *out)
