@@ -125,10 +125,21 @@ static int read_state(const cJSON *object, enum set_state *state)
     return err(E_DATA, "a run in it has no state");
 }
 
-static void copy(char *dst, size_t n, const char *src)
+/* A text of our own words, or none. */
+static int copy_words(const cJSON *object, const char *name, char *dst, size_t n)
 {
-    strncpy(dst, src ? src : "", n - 1);
-    dst[n - 1] = '\0';
+    const char *const text = text_of(object, name);
+
+    dst[0] = '\0';
+    if (!text)
+        return 0;
+    for (const char *p = text; *p; p++)
+        if (*p < ' ' || *p > '~')
+            return err(E_DATA, "the %s of a run in it is not in plain letters", name);
+    if (strlen(text) >= n)
+        return err(E_DATA, "the %s of a run in it is too long", name);
+    memcpy(dst, text, strlen(text) + 1);
+    return 0;
 }
 
 static int read_result(const cJSON *object, struct set_result *r)
@@ -139,8 +150,8 @@ static int read_result(const cJSON *object, struct set_result *r)
     if (!(code >= 0 && code <= 255 && code == floor(code)))
         return err(E_DATA, "a run in it has finished without an exit code");
     r->code = (int)code;
-    copy(r->status, sizeof(r->status), text_of(object, "status"));
-    copy(r->why, sizeof(r->why), text_of(object, "why"));
+    TRY(copy_words(object, "status", r->status, sizeof(r->status)));
+    TRY(copy_words(object, "why", r->why, sizeof(r->why)));
     r->quality = number_of(object, "quality");
     r->epochs = number_of(object, "epochs");
     r->minutes = number_of(object, "minutes");
@@ -185,7 +196,7 @@ static int read_runs(const cJSON *list, struct run_set *s)
 /* cJSON prints 15 digits of a number. */
 static void add_value(const cJSON *v, struct str *out)
 {
-    if (cJSON_IsNumber(v))
+    if (cJSON_IsNumber(v) && isfinite(v->valuedouble)) /* 1e999 is no setting */
         str_add_real(out, v->valuedouble);
     else if (cJSON_IsString(v))
         str_add_json(out, v->valuestring);
