@@ -144,6 +144,24 @@ static void test_epochs_only_of_a_success(void **state)
     log_release(&l);
 }
 
+/* Stable Diffusion: the metrics of a step are logged when they are ready, in any order. */
+static void test_two_metrics(void **state)
+{
+    struct log l = read_text(
+        AT(1, "submission_benchmark", "\"stable_diffusion\"",
+           "") AT(2, "eval_accuracy", "91", ", \"metric\": \"FID\", \"samples_count\": 100")
+            AT(2, "eval_accuracy", "0.16", ", \"metric\": \"CLIP\", \"samples_count\": 300")
+                AT(2, "eval_accuracy", "0.2", ", \"metric\": \"CLIP\", \"samples_count\": 100") AT(
+                    3, "eval_accuracy", "80", ", \"metric\": \"FID\", \"samples_count\": 300")
+                    AT(4, "eval_accuracy", "80", ", \"metric\": \"FID\", \"samples_count\": 200")
+                        AT(5, "run_stop", "0", ", \"status\": \"success\""));
+
+    (void)state;
+    assert_true(l.epochs == 300);
+    assert_string_equal(l.evaluations[0].metric, "FID");
+    log_release(&l);
+}
+
 static void test_odd_values(void **state)
 {
     struct log l = read_text(
@@ -186,7 +204,7 @@ static void test_another_visitor_sees_all(void **state)
 {
     char *const path = scratch_file(*state, "mlperf.log", whole);
     size_t n = 1000;
-    const struct mllog_visitor v = {stop, NULL, &n};
+    const struct mllog_visitor v = {stop, NULL, &n, MLLOG_FORMAT_ANY};
     struct log l;
 
     assert_int_equal(log_read(&l, path, &v), 0);
@@ -206,6 +224,7 @@ int main(void)
         cmocka_unit_test(test_the_last_one_holds),
         cmocka_unit_test(test_which_start_and_stop),
         cmocka_unit_test(test_epochs_only_of_a_success),
+        cmocka_unit_test(test_two_metrics),
         cmocka_unit_test(test_odd_values),
         cmocka_unit_test(test_troubles_are_counted),
         cmocka_unit_test_setup_teardown(test_another_visitor_sees_all, scratch_open, scratch_close),

@@ -105,9 +105,18 @@ static void test_every_round_makes_sense(void **state)
 {
     static const char *const versions[] = {"1.0.0", "1.1.0", "2.0.0", "2.1.0",
                                            "3.0.0", "3.1.0", "4.0.0"};
-    static const char *const names[] = {"resnet", "ssd",        "maskrcnn",       "bert",
-                                        "dlrm",   "dlrm_dcnv2", "rnnt",           "unet3d",
-                                        "gpt3",   "gnn",        "llama2_70b_lora"};
+    static const char *const names[] = {"resnet",
+                                        "ssd",
+                                        "maskrcnn",
+                                        "bert",
+                                        "dlrm",
+                                        "dlrm_dcnv2",
+                                        "rnnt",
+                                        "unet3d",
+                                        "gpt3",
+                                        "gnn",
+                                        "llama2_70b_lora",
+                                        "stable_diffusion"};
     size_t n = 0;
 
     (void)state;
@@ -123,7 +132,7 @@ static void test_every_round_makes_sense(void **state)
             n += p.n;
             rcp_release(&p);
         }
-    assert_int_equal(n, 348);
+    assert_int_equal(n, 355);
 }
 
 static void test_rounds_without_points(void **state)

@@ -129,100 +129,107 @@ static const struct fake_result closed_resnet = {.start_ms = 1000000};
 static const struct fake_run five[] = {
     {28, 35, NULL}, {30, 36, NULL}, {27, 35, NULL}, {29, 35, NULL}, {40, 39, NULL}};
 
-static struct results five_with(const char *dir, const struct fake_result *f, int at,
-                                struct fake_run other, const char *version)
+static struct result finished(const char *version, const struct fake_result *f,
+                              const struct fake_run *runs, int n)
+{
+    struct result r = fake_result(version, f, runs, n);
+
+    assert_int_equal(result_finish(&r), 0);
+    return r;
+}
+
+static struct result five_with(const struct fake_result *f, int at, struct fake_run other,
+                               const char *version)
 {
     struct fake_run runs[5];
 
     memcpy(runs, five, sizeof(runs));
     if (at >= 0)
         runs[at] = other;
-    fake_results(dir, "resnet", f, runs, 5);
-    return fake_find(dir, "resnet", version);
+    return finished(version, f, runs, 5);
 }
 
 static void test_best_and_worst_are_dropped(void **state)
 {
-    struct results s = five_with(*state, &closed_resnet, -1, (struct fake_run){0}, "4.0.0");
-    const struct result *const r = &s.list[0];
+    struct result r = five_with(&closed_resnet, -1, (struct fake_run){0}, "4.0.0");
 
-    assert_int_equal(s.n, 1);
-    assert_int_equal(r->n_runs, 5);
-    NEAR(r->minutes, 29, 1e-9);
-    assert_true(r->stands && r->factor == 1 && r->closed);
-    assert_string_equal(r->problems.s, "");
-    assert_int_equal(r->runs[2].fate, RESULT_FASTEST);
-    assert_int_equal(r->runs[4].fate, RESULT_SLOWEST);
-    assert_int_equal(r->runs[0].fate, RESULT_COUNTS);
-    NEAR(r->epochs.mean, 106. / 3, 1e-9);
-    NEAR(r->per_second, (35. + 36 + 35 + 35 + 39) * 1281167 / (154 * 60), 1e-6);
-    results_release(&s);
+    (void)state;
+    assert_int_equal(r.n_runs, 5);
+    NEAR(r.minutes, 29, 1e-9);
+    assert_true(r.stands && r.factor == 1 && r.closed);
+    assert_string_equal(r.problems.s, "");
+    assert_int_equal(r.runs[2].fate, RESULT_FASTEST);
+    assert_int_equal(r.runs[4].fate, RESULT_SLOWEST);
+    assert_int_equal(r.runs[0].fate, RESULT_COUNTS);
+    NEAR(r.epochs.mean, 106. / 3, 1e-9);
+    NEAR(r.per_second, (35. + 36 + 35 + 35 + 39) * 1281167 / (154 * 60), 1e-6);
+    result_release(&r);
 }
 
 static void test_one_failure_is_the_slowest(void **state)
 {
-    struct results s =
-        five_with(*state, &closed_resnet, 2, (struct fake_run){27, 35, "aborted"}, "4.0.0");
-    const struct result *const r = &s.list[0];
+    struct result r = five_with(&closed_resnet, 2, (struct fake_run){27, 35, "aborted"}, "4.0.0");
 
-    NEAR(r->minutes, 33, 1e-9); /* 29, 30, 40 */
-    assert_true(r->stands);
-    assert_int_equal(r->runs[2].fate, RESULT_FAILED);
-    assert_int_equal(r->runs[0].fate, RESULT_FASTEST);
-    assert_int_equal(r->runs[4].fate, RESULT_COUNTS);
-    assert_string_equal(r->runs[2].why, "run_stop has the status aborted");
-    results_release(&s);
+    (void)state;
+    NEAR(r.minutes, 33, 1e-9); /* 29, 30, 40 */
+    assert_true(r.stands);
+    assert_int_equal(r.runs[2].fate, RESULT_FAILED);
+    assert_int_equal(r.runs[0].fate, RESULT_FASTEST);
+    assert_int_equal(r.runs[4].fate, RESULT_COUNTS);
+    assert_string_equal(r.runs[2].why, "run_stop has the status aborted");
+    result_release(&r);
 }
 
 static void test_two_failures_void_it(void **state)
 {
     struct fake_run runs[5];
-    struct results s;
+    struct result r;
 
+    (void)state;
     memcpy(runs, five, sizeof(runs));
     runs[0].status = "aborted";
     runs[3].status = "";
-    fake_results(*state, "resnet", &closed_resnet, runs, 5);
-    s = fake_find(*state, "resnet", "4.0.0");
-    assert_false(s.list[0].stands);
-    assert_true(isnan(s.list[0].minutes));
-    assert_non_null(strstr(s.list[0].problems.s, "2 of 5 runs did not converge; one may.\n"));
-    results_release(&s);
+    r = finished("4.0.0", &closed_resnet, runs, 5);
+    assert_false(r.stands);
+    assert_true(isnan(r.minutes));
+    assert_non_null(strstr(r.problems.s, "2 of 5 runs do not count; one may fail. result_0.txt: "
+                                         "run_stop has the status aborted.\n"));
+    result_release(&r);
 }
 
 static void test_unet_may_lose_four(void **state)
 {
     const struct fake_result f = {.benchmark = "unet3d", .division = "open", .start_ms = 1};
     struct fake_run runs[40];
-    struct results s;
+    struct result r;
 
+    (void)state;
     for (int i = 0; i < 40; i++)
         runs[i] = (struct fake_run){10 + i, 2000, i >= 36 ? "aborted" : NULL};
-    fake_results(*state, "unet3d", &f, runs, 40);
-    s = fake_find(*state, "unet3d", "2.0.0");
-    NEAR(s.list[0].minutes, 29.5, 1e-9); /* 14 to 45 */
-    assert_true(s.list[0].stands);
-    assert_int_equal(s.list[0].runs[3].fate, RESULT_FASTEST);
-    assert_int_equal(s.list[0].runs[35].fate, RESULT_COUNTS);
-    results_release(&s);
+    r = finished("2.0.0", &f, runs, 40);
+    NEAR(r.minutes, 29.5, 1e-9); /* 14 to 45 */
+    assert_true(r.stands);
+    assert_int_equal(r.runs[3].fate, RESULT_FASTEST);
+    assert_int_equal(r.runs[35].fate, RESULT_COUNTS);
+    result_release(&r);
     runs[0].status = "aborted";
-    fake_results(*state, "unet3d", &f, runs, 40);
-    s = fake_find(*state, "unet3d", "2.0.0");
-    assert_false(s.list[0].stands);
-    assert_non_null(strstr(s.list[0].problems.s, "5 of 40 runs did not converge; four may.\n"));
-    results_release(&s);
+    r = finished("2.0.0", &f, runs, 40);
+    assert_false(r.stands);
+    assert_non_null(
+        strstr(r.problems.s, "5 of 40 runs do not count; four may fail. result_0.txt: run_stop"));
+    result_release(&r);
 }
 
 static void test_number_of_runs(void **state)
 {
-    struct results s;
+    struct result r;
 
-    fake_results(*state, "resnet", &closed_resnet, five, 4);
-    s = fake_find(*state, "resnet", "2.0.0");
-    assert_false(s.list[0].stands);
-    assert_string_equal(s.list[0].problems.s, "4 runs: the rules of 2.0.0 ask for 5 of resnet.\n");
-    NEAR(s.list[0].minutes, 28.5, 1e-9);
-    results_release(&s);
+    (void)state;
+    r = finished("2.0.0", &closed_resnet, five, 4);
+    assert_false(r.stands);
+    assert_string_equal(r.problems.s, "4 runs: the rules of 2.0.0 ask for 5 of resnet.\n");
+    NEAR(r.minutes, 28.5, 1e-9);
+    result_release(&r);
 }
 
 /* Seven runs from 1.1 on: of three windows of five the one in the middle. */
@@ -230,50 +237,47 @@ static void test_the_median_window(void **state)
 {
     static const double minutes[] = {10, 11, 12, 13, 14, 30, 40}; /* 12, 13, 19 */
     struct fake_run runs[7];
-    struct results s;
+    struct result r;
 
+    (void)state;
     for (int i = 0; i < 7; i++)
         runs[i] = (struct fake_run){minutes[i], 36, NULL};
-    fake_results(*state, "resnet", &closed_resnet, runs, 7);
-    s = fake_find(*state, "resnet", "2.0.0");
-    NEAR(s.list[0].minutes, 13, 1e-9);
-    assert_true(s.list[0].stands);
-    assert_int_equal(s.list[0].runs[0].fate, RESULT_OUTSIDE);
-    assert_int_equal(s.list[0].runs[1].fate, RESULT_FASTEST);
-    assert_int_equal(s.list[0].runs[5].fate, RESULT_SLOWEST);
-    assert_int_equal(s.list[0].runs[6].fate, RESULT_OUTSIDE);
-    assert_int_equal(s.list[0].n_scored, 5);
-    assert_non_null(strstr(s.list[0].notes.s, "from result_1.txt to result_5.txt"));
-    results_release(&s);
-    s = fake_find(*state, "resnet", "1.0.0");
-    assert_false(s.list[0].stands);
-    assert_string_equal(s.list[0].problems.s,
-                        "7 runs: the rules of 1.0.0 ask for exactly 5 of resnet.\n");
-    results_release(&s);
+    r = finished("2.0.0", &closed_resnet, runs, 7);
+    NEAR(r.minutes, 13, 1e-9);
+    assert_true(r.stands);
+    assert_int_equal(r.runs[0].fate, RESULT_OUTSIDE);
+    assert_int_equal(r.runs[1].fate, RESULT_FASTEST);
+    assert_int_equal(r.runs[5].fate, RESULT_SLOWEST);
+    assert_int_equal(r.runs[6].fate, RESULT_OUTSIDE);
+    assert_int_equal(r.n_scored, 5);
+    assert_non_null(strstr(r.notes.s, "from result_1.txt to result_5.txt"));
+    result_release(&r);
+    r = finished("1.0.0", &closed_resnet, runs, 7);
+    assert_false(r.stands);
+    assert_string_equal(r.problems.s, "7 runs: the rules of 1.0.0 ask for exactly 5 of resnet.\n");
+    result_release(&r);
 }
 
 static void test_ncf_takes_the_first_fifty(void **state)
 {
     const struct fake_result f = {.benchmark = "ncf", .start_ms = 1};
     struct fake_run runs[100];
-    struct results s;
+    struct result r;
 
+    (void)state;
     for (int i = 0; i < 100; i++)
         runs[i] = (struct fake_run){i + 1, 13, i % 5 == 0 ? "aborted" : NULL};
-    fake_results(*state, "ncf", &f, runs, 100);
-    s = fake_find(*state, "ncf", "0.5.0");
-    NEAR(s.list[0].minutes, 32.26, 1e-9); /* of 1..63 without 1, 6, ..., 61: 50 numbers, 1613 */
-    assert_true(s.list[0].stands);
-    assert_int_equal(s.list[0].runs[63].fate, RESULT_OUTSIDE);
-    results_release(&s);
+    r = finished("0.5.0", &f, runs, 100);
+    NEAR(r.minutes, (1613. - 2 - 63) / 48, 1e-9); /* 1..63 without 1, 6, ..., 61: 1613 */
+    assert_true(r.stands);
+    assert_int_equal(r.runs[63].fate, RESULT_OUTSIDE);
+    result_release(&r);
     for (int i = 0; i < 51; i++)
         runs[i].status = "aborted";
-    fake_results(*state, "ncf", &f, runs, 100);
-    s = fake_find(*state, "ncf", "0.5.0");
-    assert_false(s.list[0].stands);
-    assert_non_null(
-        strstr(s.list[0].problems.s, "40 of 100 runs converged; the score needs 50.\n"));
-    results_release(&s);
+    r = finished("0.5.0", &f, runs, 100);
+    assert_false(r.stands);
+    assert_non_null(strstr(r.problems.s, "40 of 100 runs converged; the score needs 50.\n"));
+    result_release(&r);
 }
 
 /* ---- the reference ---- */
@@ -283,75 +287,84 @@ static const struct fake_run at_35[] = {
 
 static void test_scaled_to_the_reference(void **state)
 {
-    struct results s;
+    struct result r;
 
-    fake_results(*state, "resnet", &closed_resnet, at_35, 5);
-    s = fake_find(*state, "resnet", "2.1.0");
-    NEAR(s.list[0].factor, 1.0043956043956044, 1e-15);
-    NEAR(s.list[0].minutes, 29 * 1.0043956043956044, 1e-9);
-    assert_true(s.list[0].stands);
-    results_release(&s);
-    s = fake_find(*state, "resnet", "2.0.0"); /* not before 2.1 */
-    NEAR(s.list[0].minutes, 29, 1e-9);
-    results_release(&s);
+    (void)state;
+    r = finished("2.1.0", &closed_resnet, at_35, 5);
+    NEAR(r.factor, 1.0043956043956044, 1e-15);
+    NEAR(r.minutes, 29 * 1.0043956043956044, 1e-9);
+    assert_true(r.stands);
+    result_release(&r);
+    r = finished("2.0.0", &closed_resnet, at_35, 5); /* not before 2.1 */
+    NEAR(r.minutes, 29, 1e-9);
+    result_release(&r);
 }
 
 static void test_faster_than_allowed(void **state)
 {
     struct fake_run runs[5];
-    struct results s;
+    struct result r;
     const struct fake_result open = {.division = "open", .start_ms = 1};
 
+    (void)state;
     memcpy(runs, at_35, sizeof(runs));
     for (int i = 0; i < 5; i++)
         runs[i].epochs = 34;
-    fake_results(*state, "resnet", &closed_resnet, runs, 5);
-    s = fake_find(*state, "resnet", "4.0.0");
-    assert_false(s.list[0].stands);
-    assert_non_null(strstr(s.list[0].problems.s, "faster than allowed.\n"));
-    assert_true(s.list[0].factor == 1);
-    results_release(&s);
-    fake_results(*state, "resnet", &open, runs, 5); /* no test in the open division */
-    s = fake_find(*state, "resnet", "4.0.0");
-    assert_true(s.list[0].stands && s.list[0].factor == 1);
-    results_release(&s);
+    r = finished("4.0.0", &closed_resnet, runs, 5);
+    assert_false(r.stands);
+    assert_non_null(strstr(r.problems.s, "faster than allowed.\n"));
+    assert_true(r.factor == 1);
+    result_release(&r);
+    r = finished("4.0.0", &open, runs, 5);
+    assert_true(r.stands && r.factor == 1);
+    result_release(&r);
+}
+
+/* Under 4.0, with this beside it. */
+static struct result scaled_by(const char *dir, const char *text)
+{
+    struct result r = fake_result("4.0.0", &closed_resnet, at_35, 5);
+    char *const path = scratch_file(dir, "scaling.json", text);
+
+    result_read_scaling(&r, path);
+    free(path);
+    assert_int_equal(result_finish(&r), 0);
+    return r;
 }
 
 static void test_scaling_json(void **state)
 {
-    struct results s;
+    struct result r = scaled_by(*state, "{\"scaling_factor\": 1.0043956043956044}");
 
-    fake_results(*state, "resnet", &closed_resnet, at_35, 5);
-    free(scratch_file(*state, "resnet/scaling.json", "{\"scaling_factor\": 1.0043956043956044}"));
-    s = fake_find(*state, "resnet", "4.0.0");
-    NEAR(s.list[0].minutes, 29 * 1.0043956043956044, 1e-9);
-    assert_string_equal(s.list[0].notes.s, "");
-    results_release(&s);
-    free(scratch_file(*state, "resnet/scaling.json", "{\"scaling_factor\": 1.02}"));
-    s = fake_find(*state, "resnet", "4.0.0");
-    NEAR(s.list[0].minutes, 29 * 1.02, 1e-9);
-    assert_string_equal(s.list[0].notes.s,
-                        "scaling.json says 1.020000; the reference convergence test gives "
-                        "1.004396. The file's is used.\n");
-    results_release(&s);
-    free(scratch_file(*state, "resnet/scaling.json", "[1"));
-    s = fake_find(*state, "resnet", "4.0.0");
-    NEAR(s.list[0].factor, 1.0043956043956044, 1e-15);
-    assert_non_null(strstr(s.list[0].notes.s, "holds no JSON object"));
-    results_release(&s);
+    NEAR(r.minutes, 29 * 1.0043956043956044, 1e-9);
+    assert_string_equal(r.notes.s, "");
+    result_release(&r);
+    r = scaled_by(*state, "{\"scaling_factor\": 1.02}");
+    NEAR(r.minutes, 29 * 1.02, 1e-9);
+    assert_string_equal(r.notes.s, "scaling.json says 1.020000; the reference convergence test "
+                                   "gives 1.004396. The file's is used.\n");
+    result_release(&r);
+    r = scaled_by(*state, "[1");
+    NEAR(r.factor, 1.0043956043956044, 1e-15);
+    assert_non_null(strstr(r.notes.s, "holds no JSON object"));
+    result_release(&r);
+    r = scaled_by(*state, "{\"scaling_factor\": -1}");
+    NEAR(r.factor, 1.0043956043956044, 1e-15);
+    assert_non_null(strstr(r.notes.s, "holds no scaling_factor above 0"));
+    result_release(&r);
 }
 
 static void test_different_batches(void **state)
 {
     const struct fake_result other = {.batch = 4096, .start_ms = 1};
-    struct results s;
+    struct result r = fake_result("4.0.0", &closed_resnet, five, 4);
 
-    fake_results(*state, "resnet", &closed_resnet, five, 5);
-    fake_log(*state, "resnet/result_3.txt", &other, &five[3], 3);
-    s = fake_find(*state, "resnet", "4.0.0");
-    assert_false(s.list[0].stands);
-    assert_non_null(strstr(s.list[0].problems.s, "or different ones.\n"));
-    results_release(&s);
+    (void)state;
+    fake_add(&r, &other, &five[4], 4);
+    assert_int_equal(result_finish(&r), 0);
+    assert_false(r.stands);
+    assert_non_null(strstr(r.problems.s, "or different ones.\n"));
+    result_release(&r);
 }
 
 static void test_reference_times(void **state)
@@ -397,17 +410,17 @@ int main(void)
         cmocka_unit_test(test_estimate_with_failures),
         cmocka_unit_test(test_estimate_of_few),
         cmocka_unit_test(test_the_interval_holds_the_truth),
-        SCRATCH(test_best_and_worst_are_dropped),
-        SCRATCH(test_one_failure_is_the_slowest),
-        SCRATCH(test_two_failures_void_it),
-        SCRATCH(test_unet_may_lose_four),
-        SCRATCH(test_number_of_runs),
-        SCRATCH(test_the_median_window),
-        SCRATCH(test_ncf_takes_the_first_fifty),
-        SCRATCH(test_scaled_to_the_reference),
-        SCRATCH(test_faster_than_allowed),
+        cmocka_unit_test(test_best_and_worst_are_dropped),
+        cmocka_unit_test(test_one_failure_is_the_slowest),
+        cmocka_unit_test(test_two_failures_void_it),
+        cmocka_unit_test(test_unet_may_lose_four),
+        cmocka_unit_test(test_number_of_runs),
+        cmocka_unit_test(test_the_median_window),
+        cmocka_unit_test(test_ncf_takes_the_first_fifty),
+        cmocka_unit_test(test_scaled_to_the_reference),
+        cmocka_unit_test(test_faster_than_allowed),
         SCRATCH(test_scaling_json),
-        SCRATCH(test_different_batches),
+        cmocka_unit_test(test_different_batches),
         cmocka_unit_test(test_reference_times),
         cmocka_unit_test(test_anchors),
     };

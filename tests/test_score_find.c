@@ -169,6 +169,35 @@ static void test_links_are_not_followed(void **state)
     free(dir);
 }
 
+/* MLPerf's summariser drops the runs that its checker refuses. */
+static void test_logs_that_the_checks_refuse(void **state)
+{
+    run_folders(*state, "runs", &resnet, 5);
+    says(*state, "runs --ruleset 2.0.0", 4,
+         "  does not count: its log is refused: weights_initialization: ");
+    says(*state, "runs --ruleset 2.0.0", 4, "score       none\n");
+    says(*state, "runs --ruleset 2.0.0 --unchecked", 4, "score       29.0000 minutes");
+    says(*state, "runs --ruleset 2.0.0 --unchecked", 4,
+         "does not stand: The round's checks refuse the log run-1, which counts here: "
+         "weights_initialization: ");
+}
+
+static void test_entry_of_an_old_round(void **state)
+{
+    struct results s;
+
+    fake_results(*state, "Org/results/box/resnet", &resnet, five, 5);
+    free(scratch_file(*state, "Org/results/box/entry.json",
+                      "{\"division\": \"closed\", \"nodes\": [{\"num_nodes\": \"2\", "
+                      "\"num_accelerators\": 8, \"accelerator\": \"X0\"}, {\"num_nodes\": 1, "
+                      "\"num_accelerators\": 4}]}"));
+    s = fake_find(*state, "Org", "1.0.0");
+    assert_true(result_accelerators(&s.list[0]) == 20);
+    assert_string_equal(s.list[0].system.accelerator, "X0");
+    assert_string_equal(s.list[0].system.name, "box");
+    results_release(&s);
+}
+
 static void test_exit_codes(void **state)
 {
     run_folders(*state, "good", &resnet, 5);
@@ -181,7 +210,7 @@ static void test_exit_codes(void **state)
     says(*state, "empty", 3, "stave: empty: no run is here");
     says(*state, "nothing", 3, "stave: open nothing: No such file or directory");
     says(*state, "", 2, "stave score needs DIR...");
-    says(*state, "good --ruleset 9.9", 2, "no ruleset is called 9.9");
+    says(*state, "good --ruleset 9.9", 2, "there is no ruleset \"9.9\"");
     says(*state, "good/run-1 good/run-2 good/run-3/mlperf.log few/run-1 few/run-2", 0, "5 runs");
 }
 
@@ -197,11 +226,11 @@ static void test_text_of_one_result(void **state)
          "system Box, submitted by Org, 8 accelerators X1\n"
          "\n"
          "run      minutes       epochs    quality    samples/s /accelerator\n"
-         "run-1     28.000           36     0.7601      27453.6       3431.7\n"
-         "run-2     30.000           36     0.7601      25623.3       3202.9\n"
-         "run-3     27.000           36     0.7601      28470.4       3558.8  dropped, fastest\n"
-         "run-4     29.000           36     0.7601      26506.9       3313.4\n"
-         "run-5     40.000           40     0.7601      21352.8       2669.1  dropped, slowest\n"
+         "run-1     28.000           36    0.76010      27453.6       3431.7\n"
+         "run-2     30.000           36    0.76010      25623.3       3202.9\n"
+         "run-3     27.000           36    0.76010      28470.4       3558.8  dropped, fastest\n"
+         "run-4     29.000           36    0.76010      26506.9       3313.4\n"
+         "run-5     40.000           40    0.76010      21352.8       2669.1  dropped, slowest\n"
          "\n"
          "score       29.0000 minutes: the mean of 3 of 5 runs\n"
          "interval    22.465 to 35.535 minutes, 95 %, +-22.53 % (Student's t)\n"
@@ -210,8 +239,16 @@ static void test_text_of_one_result(void **state)
          "throughput  25512.4 samples/s, evaluation included; 3189.1 per accelerator\n"
          "reference   at batch 3264 the reference needs 35.154 epochs, floor 34.310; these runs "
          "needed 36.000: not faster than its mean\n"
-         "published      27.38  Inspur NF5688M6 (A100), 8 accelerators; this result takes 1.06 "
+         "published      27.38  Inspur NF5688M6 (A100), 8 accelerators; this result takes 1.059 "
          "times as long\n");
+}
+
+/* A log's names do not steer the terminal. */
+static void test_control_characters(void **state)
+{
+    run_folders(*state, "good", &resnet, 5);
+    free(scratch_file(*state, "box.json", "{\"system_name\": \"B\\u001b[31mox\"}"));
+    says(*state, "good --system box.json", 0, "system B?[31mox, submitted by Org");
 }
 
 static void test_json(void **state)
@@ -245,8 +282,11 @@ int main(void)
         SCRATCH(test_a_resumed_run_is_no_timed_result),
         SCRATCH(test_a_submission),
         SCRATCH(test_links_are_not_followed),
+        SCRATCH(test_logs_that_the_checks_refuse),
+        SCRATCH(test_entry_of_an_old_round),
         SCRATCH(test_exit_codes),
         SCRATCH(test_text_of_one_result),
+        SCRATCH(test_control_characters),
         SCRATCH(test_json),
     };
 

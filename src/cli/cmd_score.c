@@ -7,7 +7,7 @@
 
 struct score_settings {
     char *ruleset, *system;
-    int json, table;
+    int json, table, unchecked;
 };
 
 /* clang-format off */
@@ -16,12 +16,21 @@ struct score_settings {
 static const struct opt_row rows[] = {
     ROW("ruleset", OPT_STRING, ruleset, .arg = "V", .help = "The round whose rules hold, 0.5.0 to 4.0.0; without it 0.5.0 or 0.6.0 where the lines have their format, else 4.0.0"),
     ROW("system", OPT_STRING, system, .arg = "FILE", .help = "The system's description (JSON), where none is found beside the results"),
+    ROW("unchecked", OPT_BOOL, unchecked, .dflt = "no", .help = "Let runs count whose logs the round's checks refuse; the result does not stand then"),
     ROW("table", OPT_BOOL, table, .dflt = "no", .help = "A line a result, also of a single one"),
     ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print one JSON document"),
 };
 /* clang-format on */
 
 static const struct opt_table options = {"score", rows, COUNT_OF(rows)};
+
+/* Names come out of other people's logs and must not steer the terminal. */
+static void make_printable(struct str *text)
+{
+    for (size_t i = 0; i < text->len; i++)
+        if (((unsigned char)text->s[i] < 0x20 && text->s[i] != '\n') || text->s[i] == 0x7F)
+            text->s[i] = '?';
+}
 
 static int report(const struct results *s, const struct score_settings *own)
 {
@@ -34,6 +43,7 @@ static int report(const struct results *s, const struct score_settings *own)
         score_report_result(&s->list[0], &out);
     else
         score_report_table(s, &out);
+    make_printable(&out);
     fwrite(out.s, 1, out.len, stdout);
     str_release(&out);
     for (size_t i = 0; i < s->n; i++)
@@ -43,7 +53,8 @@ static int report(const struct results *s, const struct score_settings *own)
 
 static int score(const struct command_line *line, const struct score_settings *own)
 {
-    struct results s = {.version = own->ruleset, .system = own->system};
+    struct results s = {
+        .version = own->ruleset, .system = own->system, .unchecked = own->unchecked};
     int rc = results_find(&s, line->args, (size_t)line->n_args);
 
     if (rc == 0 && s.n == 0)

@@ -53,7 +53,8 @@ static void add_heading(const struct result *r, struct str *out)
     if (r->system.name || r->platform)
         str_printf(out, "system %s", r->system.name ? r->system.name : r->platform);
     if (r->system.submitter || r->org)
-        str_printf(out, ", submitted by %s", r->system.submitter ? r->system.submitter : r->org);
+        str_printf(out, "%ssubmitted by %s", r->system.name || r->platform ? ", " : "",
+                   r->system.submitter ? r->system.submitter : r->org);
     if (result_accelerators(r) > 0)
         str_printf(out, ", %.0f accelerators%s%s", result_accelerators(r),
                    r->system.accelerator ? " " : "",
@@ -69,7 +70,7 @@ static void add_run(const struct result *r, const struct result_run *run, int wi
     str_printf(out, "%-*s", width, run->name);
     add_number(out, 11, 3, run->minutes);
     add_number(out, 13, ANY_DIGITS, run->epochs);
-    add_number(out, 11, ANY_DIGITS, run->quality);
+    add_number(out, 11, 5, run->quality);
     add_number(out, 13, 1, rate);
     if (n > 0)
         add_number(out, 13, 1, rate / n);
@@ -84,7 +85,7 @@ static void add_runs(const struct result *r, struct str *out)
     const int width = (int)name_width(r);
 
     str_printf(out, "%-*s%11s%13s%11s%13s%s\n", width, "run", "minutes",
-               r->epochs.mean > 1e4 ? "samples" : "epochs", "quality", "samples/s",
+               rcp_unit(r->benchmark, r->epochs.mean), "quality", "samples/s",
                result_accelerators(r) > 0 ? " /accelerator" : "");
     for (size_t i = 0; i < r->n_runs; i++)
         add_run(r, &r->runs[i], width, out);
@@ -129,8 +130,8 @@ static void add_convergence(const struct result *r, struct str *out)
     const struct score_estimate *const e = &r->epochs;
 
     if (isfinite(e->mean))
-        str_printf(out, "%s%.10g to the target on average, %.10g to %.10g\n",
-                   e->mean > 1e4 ? "samples     " : "epochs      ", e->mean, e->least, e->most);
+        str_printf(out, "%-12s%.10g to the target on average, %.10g to %.10g\n",
+                   rcp_unit(r->benchmark, e->mean), e->mean, e->least, e->most);
     if (isfinite(r->per_second))
         str_printf(out, "throughput  %.1f samples/s, evaluation included", r->per_second);
     if (isfinite(r->per_second) && result_accelerators(r) > 0)
@@ -158,11 +159,13 @@ static void add_anchor(void *context, const struct anchor *a)
 
     if (strncmp(c->r->version, a->round, strlen(a->round)) != 0)
         return;
-    str_printf(c->out, "%s%8.2f  %s", c->n++ ? "            " : "published   ", a->minutes,
-               a->system);
-    if (a->accelerators >= 0)
+    str_printf(c->out, "%s%8.*f  %s", c->n++ ? "            " : "published   ",
+               a->minutes < 1 ? 3 : 2, a->minutes, a->system);
+    if (a->accelerators == 0)
+        str_add(c->out, ", no accelerator");
+    else if (a->accelerators > 0)
         str_printf(c->out, ", %d accelerator%s", a->accelerators, a->accelerators == 1 ? "" : "s");
-    str_printf(c->out, "; this result takes %.3g times as long\n", c->r->minutes / a->minutes);
+    str_printf(c->out, "; this result takes %.3f times as long\n", c->r->minutes / a->minutes);
 }
 
 static void add_comparison(const struct result *r, struct str *out)
@@ -175,7 +178,7 @@ static void add_comparison(const struct result *r, struct str *out)
         str_printf(out, "normalised  no confirmed reference time for %s\n", r->benchmark);
     if (!isfinite(r->minutes))
         return;
-    if (!r->closed)
+    if (!r->closed && (r->system.division || r->division))
         str_add(out, "published   the open division is not compared: its targets and data are its "
                      "own\n");
     else
@@ -218,6 +221,8 @@ static const char *reference_of(const struct result *r)
         [RCP_ABOVE] = "missing",
     };
 
+    if (!r->system.division && !r->division)
+        return "-";
     return r->closed ? names[r->rcp.kind] : "open";
 }
 

@@ -48,7 +48,7 @@ static size_t may_fail(const struct set_judge *j)
 static void add_interval(const struct score_estimate *e, struct str *out)
 {
     if (isfinite(e->low))
-        str_printf(out, "95 %% interval %.4g to %.4g, +-%.1f %%", e->low, e->high,
+        str_printf(out, "95 %% interval %.4g to %.4g, +-%.1f %%", fmax(e->low, 0), e->high,
                    100 * score_uncertainty(e));
     else
         str_printf(out, "too few runs for an interval");

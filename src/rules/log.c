@@ -18,26 +18,14 @@ struct reader {
 
 /* ---- values ---- */
 
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
-/* MLPerf's parser takes the bare words NaN and Infinity; the reader hands them on as strings. */
 static double number_of(const cJSON *value)
 {
-    const char *const word = cJSON_GetStringValue(value);
-
-    if (cJSON_IsNumber(value))
-        return value->valuedouble;
-    if (word && strcmp(word, "Infinity") == 0)
-        return INFINITY;
-    return word && strcmp(word, "-Infinity") == 0 ? -INFINITY : NAN;
+    return cJSON_IsNumber(value) ? value->valuedouble : NAN;
 }
 
 static long long lineno_of(const cJSON *metadata)
 {
-    const double x = number_of(member(metadata, "lineno"));
+    const double x = number_of(mllog_member(metadata, "lineno"));
 
     return x >= 0 && x < 1e15 ? (long long)x : -1;
 }
@@ -51,8 +39,14 @@ static char *text_of(const cJSON *value)
 
 static char *json_of(const cJSON *value)
 {
-    char *const text = value ? cJSON_PrintUnformatted(value) : xstrdup("null");
+    char *text = NULL;
 
+    if (cJSON_IsNumber(value) && !isfinite(value->valuedouble))
+        return xstrdup(isnan(value->valuedouble) ? "NaN"
+                       : value->valuedouble > 0  ? "Infinity"
+                                                 : "-Infinity");
+    if (value)
+        text = cJSON_PrintUnformatted(value);
     return text ? text : xstrdup("null");
 }
 
@@ -84,7 +78,7 @@ static void add_seed(struct log *l, const struct mllog_record *r)
     l->seeds = one_more(l->seeds, l->n_seeds, sizeof(*l->seeds));
     l->seeds[l->n_seeds++] = (struct log_seed){
         .value = json_of(r->value),
-        .file = text_of(member(r->metadata, "file")),
+        .file = text_of(mllog_member(r->metadata, "file")),
         .lineno = lineno_of(r->metadata),
         .line = r->line,
     };
@@ -96,7 +90,7 @@ static void add_setting(struct log *l, const struct mllog_record *r)
     l->settings[l->n_settings++] = (struct log_setting){
         .key = xstrdup(r->key),
         .value = json_of(r->value),
-        .file = text_of(member(r->metadata, "file")),
+        .file = text_of(mllog_member(r->metadata, "file")),
         .lineno = lineno_of(r->metadata),
         .line = r->line,
     };
@@ -125,20 +119,62 @@ static void add_evaluation(struct reader *reader, const struct mllog_record *r)
     struct log_evaluation e = {
         .time_ms = r->time_ms,
         .value = number_of(r->value),
-        .epoch = rounded(number_of(member(r->metadata, "epoch_num"))),
-        .samples = number_of(member(r->metadata, "samples_count")),
+        .epoch = rounded(number_of(mllog_member(r->metadata, "epoch_num"))),
+        .samples = number_of(mllog_member(r->metadata, "samples_count")),
+        .step = number_of(mllog_member(r->metadata, "step_num")),
+        .metric = text_of(mllog_member(r->metadata, "metric")),
         .line = r->line,
     };
 
-    if (l->format == LOG_MLP05 && member(r->value, "epoch")) {
-        e.value = number_of(member(r->value, "value"));
-        e.epoch = number_of(member(r->value, "epoch")) + 1;
+    if (l->format == LOG_MLP05 && mllog_member(r->value, "epoch")) {
+        e.value = number_of(mllog_member(r->value, "value"));
+        e.epoch = number_of(mllog_member(r->value, "epoch")) + 1;
     }
     if (cJSON_IsObject(r->value) && isnan(e.value))
         add_members(&e, r->value);
     l->evaluations = one_more(l->evaluations, l->n_evaluations, sizeof(*l->evaluations));
     l->evaluations[l->n_evaluations++] = e;
     reader->epochs = counts_samples(l->benchmark) ? e.samples : e.epoch;
+}
+
+static double place_of(const struct log_evaluation *e)
+{
+    return isnan(e->samples) ? e->step : e->samples;
+}
+
+/* Whether one of the evaluations at this place says so of its metric. */
+static int passed_at(const struct log *l, double place, const char *metric)
+{
+    for (size_t i = 0; i < l->n_evaluations; i++) {
+        const struct log_evaluation *const e = &l->evaluations[i];
+
+        if (place_of(e) == place && e->metric && strcmp(e->metric, metric) == 0 &&
+            (strcmp(metric, "FID") == 0 ? e->value <= 90 : e->value >= 0.15))
+            return 1;
+    }
+    return 0;
+}
+
+/* Stable Diffusion: FID and CLIP come in any order, some after others of later steps. */
+static double first_pass(const struct log *l)
+{
+    double first = NAN;
+
+    for (size_t i = 0; i < l->n_evaluations; i++) {
+        const double place = place_of(&l->evaluations[i]);
+
+        if (!(place >= first) && passed_at(l, place, "FID") && passed_at(l, place, "CLIP"))
+            first = place;
+    }
+    return first;
+}
+
+/* Some logs of 0.5 have the word as a text. */
+static int says_true(const cJSON *value)
+{
+    const char *const word = cJSON_GetStringValue(value);
+
+    return cJSON_IsTrue(value) || (word && strcmp(word, "true") == 0);
 }
 
 static void end_run(struct reader *reader, const struct mllog_record *r)
@@ -148,12 +184,15 @@ static void end_run(struct reader *reader, const struct mllog_record *r)
 
     if (!reader->timed)
         l->run_stop_ms = r->time_ms;
-    set_text(&l->run_status, member(r->metadata, "status"));
-    if (!l->run_status && member(r->value, "success"))
-        l->run_status = xstrdup(cJSON_IsTrue(member(r->value, "success")) ? "success" : "aborted");
+    set_text(&l->run_status, mllog_member(r->metadata, "status"));
+    if (!l->run_status && mllog_member(r->value, "success"))
+        l->run_status =
+            xstrdup(says_true(mllog_member(r->value, "success")) ? "success" : "aborted");
     l->run_stop_line = r->line;
     success = l->run_status && strcmp(l->run_status, "success") == 0;
     l->epochs = success ? reader->epochs : NAN;
+    if (success && l->benchmark && strcmp(l->benchmark, "stable_diffusion") == 0)
+        l->epochs = first_pass(l);
     l->samples_at_stop = success ? reader->samples : NAN;
 }
 
@@ -225,12 +264,9 @@ static void take_name(struct log *l, const struct mllog_record *r)
 
 static enum log_format format_of(const struct mllog_record *r)
 {
-    static const char *const tokens[] = {":::MLLOG", ":::MLL", ":::MLP"};
-
-    for (int f = LOG_MLLOG; f <= LOG_MLP05; f++)
-        if (r->n_text >= strlen(tokens[f]) && memcmp(r->text, tokens[f], strlen(tokens[f])) == 0)
-            return (enum log_format)f;
-    return LOG_MLLOG;
+    return r->format == MLLOG_FORMAT_05   ? LOG_MLP05
+           : r->format == MLLOG_FORMAT_06 ? LOG_MLL
+                                          : LOG_MLLOG;
 }
 
 static void take(struct reader *reader, const struct mllog_record *r)
@@ -239,6 +275,8 @@ static void take(struct reader *reader, const struct mllog_record *r)
 
     l->n_records++;
     l->format = format_of(r);
+    if (r->benchmark[0] && !l->benchmark)
+        l->benchmark = xstrdup(r->benchmark);
     if (is_time(reader, r) || is_progress(r->key))
         return;
     if (strcmp(r->key, "seed") == 0 || strcmp(r->key, "run_set_random_seed") == 0)
@@ -295,9 +333,8 @@ int log_read(struct log *l, const char *path, const struct mllog_visitor *also)
     int rc;
 
     begin(l);
-    rc = mllog_read_file(path, &(struct mllog_visitor){.record = take_record,
-                                                       .trouble = take_trouble,
-                                                       .context = &reader});
+    rc = mllog_read_file(path, &(struct mllog_visitor){take_record, take_trouble, &reader,
+                                                       also ? also->format : MLLOG_FORMAT_ANY});
     if (rc != 0)
         log_release(l);
     return rc;
@@ -309,9 +346,8 @@ int log_read_memory(struct log *l, const char *bytes, size_t n)
     int rc;
 
     begin(l);
-    rc = mllog_read_memory(bytes, n,
-                           &(struct mllog_visitor){
-                               .record = take_record, .trouble = take_trouble, .context = &reader});
+    rc = mllog_read_memory(
+        bytes, n, &(struct mllog_visitor){take_record, take_trouble, &reader, MLLOG_FORMAT_ANY});
     if (rc != 0)
         log_release(l);
     return rc;
@@ -327,6 +363,7 @@ static void release_lists(struct log *l)
         for (size_t k = 0; k < l->evaluations[i].n_members; k++)
             free(l->evaluations[i].members[k].name);
         free(l->evaluations[i].members);
+        free(l->evaluations[i].metric);
     }
     for (size_t i = 0; i < l->n_settings; i++) {
         free(l->settings[i].key);

@@ -30,6 +30,8 @@ struct log_evaluation {
     double epoch;   /* metadata epoch_num, rounded to three places as the rcp checker does; v0.5's
                        epoch plus one, since that round counts from 0 */
     double samples; /* metadata samples_count */
+    double step;    /* metadata step_num */
+    char *metric;   /* metadata metric; NULL: absent */
     struct log_member {
         char *name;
         double value;
@@ -41,7 +43,7 @@ struct log_evaluation {
 /* A record that is not one of time or progress: a hyper-parameter, a size, a name. */
 struct log_setting {
     char *key;
-    char *value; /* as JSON text: "0.9", "\"lars\"", "[1,2]", "null" */
+    char *value; /* as JSON text: "0.9", "\"lars\"", "[1,2]", "null"; or NaN, Infinity, -Infinity */
     char *file;  /* of the metadata; NULL: absent */
     long long lineno;
     size_t line;
@@ -76,8 +78,11 @@ struct log {
     size_t run_stop_line;
 
     /* To the target, as the rcp checker counts: the epoch_num of the last evaluation before the
-     * last run_stop, when that is a success; else NAN. samples_at_stop is the same of the last
-     * record train_samples, which BERT submissions of 1.0 to 2.0 give in place of epoch_num. */
+     * last run_stop, when that is a success; else NAN. Of llama2_70b_lora samples_count in place
+     * of epoch_num; of stable_diffusion the smallest samples_count (else step_num) at which both
+     * metrics passed, since these are logged when they are ready. samples_at_stop is the same of
+     * the last record train_samples, which BERT submissions of 1.0 to 2.0 give in place of
+     * epoch_num. */
     double epochs;
     double samples_at_stop;
 

@@ -70,6 +70,8 @@ struct rcp_test {
 enum rcp_kind rcp_find(const struct rcp_points *p, double batch, struct rcp_point *point);
 /* epochs of n runs, in any order, INFINITY for one that did not converge. batch NAN: none. */
 struct rcp_test rcp_check(const struct rcp_points *p, double batch, const double *epochs, size_t n);
+/* What convergence is counted in: "epochs", "samples", "steps". */
+const char *rcp_unit(const char *benchmark, double mean);
 /* Appends one sentence, without a full stop. */
 void rcp_describe(const struct rcp_test *t, const char *benchmark, struct str *out);
 

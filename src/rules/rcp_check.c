@@ -74,6 +74,13 @@ struct rcp_test rcp_check(const struct rcp_points *p, double batch, const double
     return t;
 }
 
+const char *rcp_unit(const char *benchmark, double mean)
+{
+    if (mean > 1e4 || strcmp(benchmark, "llama2_70b_lora") == 0)
+        return "samples";
+    return strcmp(benchmark, "stable_diffusion") == 0 ? "steps" : "epochs";
+}
+
 static void add_numbers(const struct rcp_test *t, const char *unit, struct str *out)
 {
     str_printf(out, "needs %.*f %s, floor %.*f; these runs needed %.*f",
@@ -83,7 +90,7 @@ static void add_numbers(const struct rcp_test *t, const char *unit, struct str *
 
 void rcp_describe(const struct rcp_test *t, const char *benchmark, struct str *out)
 {
-    const char *const unit = t->point.mean > 1e4 ? "samples" : "epochs";
+    const char *const unit = rcp_unit(benchmark, t->point.mean);
 
     switch (t->kind) {
     case RCP_NONE:

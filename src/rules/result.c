@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "rules/log.h"
+#include "rules/result_read.h"
+#include "rules/ruleset.h"
 
 const char *result_benchmark(const struct log *l)
 {
@@ -14,9 +15,6 @@ const char *result_benchmark(const struct log *l)
 
     return b && (strcmp(b, "mask") == 0 || strcmp(b, "mask_rcnn") == 0) ? "maskrcnn" : b;
 }
-
-const char *const result_versions[] = {"0.5.0", "0.6.0", "0.7.0", "1.0.0", "1.1.0", "2.0.0",
-                                       "2.1.0", "3.0.0", "3.1.0", "4.0.0", NULL};
 
 int result_init(struct result *r, const char *version)
 {
@@ -29,20 +27,16 @@ int result_init(struct result *r, const char *version)
         .per_second = NAN,
         .speedup = NAN,
     };
-    for (size_t i = 0; version && result_versions[i]; i++)
-        if (strcmp(result_versions[i], version) == 0)
-            r->version = result_versions[i];
-    if (version && !*r->version)
-        return err(E_USAGE,
-                   "no ruleset is called %.40s; there are 0.5.0, 0.6.0, 0.7.0, 1.0.0, "
-                   "1.1.0, 2.0.0, 2.1.0, 3.0.0, 3.1.0 and 4.0.0",
-                   version);
+    if (version && !ruleset_find(version))
+        return ruleset_unknown(version);
+    if (version)
+        r->version = ruleset_find(version)->version;
     return 0;
 }
 
 static const char *version_of(enum log_format f)
 {
-    return f == LOG_MLP05 ? "0.5.0" : f == LOG_MLL ? "0.6.0" : "4.0.0";
+    return f == LOG_MLP05 ? "0.5.0" : f == LOG_MLL ? "0.6.0" : RULESET_PINNED;
 }
 
 static void keep(char **place, const char *text)
@@ -57,7 +51,8 @@ static double quality_of(const struct log *l)
     return l->n_evaluations ? l->evaluations[l->n_evaluations - 1].value : NAN;
 }
 
-/* 0.5 has no status that all submitters log; its logs name the target themselves. */
+/* 0.5 has no status that all submitters log; its logs name the target themselves. They hold numbers
+ * of 32 bits: 21.79999924 is 21.8. */
 static char *missed_target(const struct log *l)
 {
     const double target = log_number(l, "eval_target");
@@ -65,7 +60,7 @@ static char *missed_target(const struct log *l)
     if (l->format != LOG_MLP05 || isnan(target))
         return NULL;
     for (size_t i = 0; i < l->n_evaluations; i++)
-        if (l->evaluations[i].value >= target)
+        if ((float)l->evaluations[i].value >= (float)target)
             return NULL;
     return xasprintf("no evaluation reached the target of %.6g", target);
 }
@@ -88,11 +83,25 @@ static char *objection(const struct log *l)
     return missed_target(l);
 }
 
+/* MLPerf's summariser drops the runs that its checker refuses; so does this, unless told not to. */
+static char *refusal(struct result *r, const struct result_log *l, const char *name)
+{
+    char *const why = objection(&l->log);
+
+    if (why || !l->refused)
+        return why;
+    if (!r->unchecked)
+        return xasprintf("its log is refused: %s", l->refused);
+    if (r->n_refused++ == 0)
+        str_printf(&r->problems, "The round's checks refuse the log %s, which counts here: %s.\n",
+                   name, l->refused);
+    return NULL;
+}
+
 static void take(struct result *r, struct result_run *run, const struct log *l)
 {
     run->start_ms = l->run_start_ms;
     run->minutes = log_minutes(l);
-    run->why = objection(l);
     run->epochs = l->epochs;
     if (l->format == LOG_MLP05 && !run->why && l->n_evaluations)
         run->epochs = l->evaluations[l->n_evaluations - 1].epoch;
@@ -109,15 +118,18 @@ static void take(struct result *r, struct result_run *run, const struct log *l)
                    l->benchmark, r->benchmark);
 }
 
-void result_add(struct result *r, const struct log *l, const char *path, const char *name)
+void result_add(struct result *r, const struct result_log *l, const char *path, const char *name)
 {
-    struct result_run run = {.path = xstrdup(path), .name = xstrdup(name), .samples = NAN};
+    struct result_run run = {
+        .path = xstrdup(path), .name = xstrdup(name), .why = refusal(r, l, name), .samples = NAN};
 
     if (!*r->version) {
-        r->version = version_of(l->format);
+        r->version = version_of(l->log.format);
         r->guessed = 1;
     }
-    take(r, &run, l);
+    take(r, &run, &l->log);
+    if (!run.why && l->strict)
+        str_printf(&r->notes, "%s counts by MLPerf's own checker, and yet: %s.\n", name, l->strict);
     r->runs = xrealloc(r->runs, (r->n_runs + 1) * sizeof(*r->runs));
     r->runs[r->n_runs++] = run;
 }
@@ -165,7 +177,7 @@ const char *result_fate_name(enum result_fate f)
         [RESULT_COUNTS] = "",
         [RESULT_FASTEST] = "dropped, fastest",
         [RESULT_SLOWEST] = "dropped, slowest",
-        [RESULT_FAILED] = "did not converge",
+        [RESULT_FAILED] = "does not count",
         [RESULT_OUTSIDE] = "outside the window that is scored",
     };
 

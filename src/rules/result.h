@@ -27,6 +27,7 @@
 #include "rules/score.h"
 
 struct log;
+struct result_log;
 
 enum result_fate {
     RESULT_COUNTS,
@@ -41,7 +42,8 @@ struct result_run {
     double start_ms;
     double minutes; /* of wall time; NAN: not known */
     char *why;      /* why it does not count, a phrase; NULL: it converged */
-    double epochs;  /* as the reference convergence test counts; NAN: not known or not converged */
+    double epochs;  /* as the reference convergence test counts, also of a refused log; NAN: not
+                       known or  not converged */
     double samples; /* trained on until the target; NAN: not known */
     double quality; /* of the last evaluation; NAN: none, or several values */
     double batch;
@@ -55,9 +57,11 @@ struct result_system {
 };
 
 struct result {
-    const char *version;                         /* of the ruleset; "" until known */
-    int guessed;                                 /* by the format of the lines */
-    char *folder;                                /* NULL: none in particular */
+    const char *version; /* of the ruleset; "" until known */
+    int guessed;         /* by the format of the lines */
+    int unchecked;       /* set by the caller: runs count whose logs the round's checks refuse */
+    int n_refused;       /* of these */
+    char *folder;        /* NULL: none in particular */
     char *benchmark, *division, *org, *platform; /* as the first log that says it */
     struct result_system system;
     struct result_run *runs;
@@ -83,14 +87,16 @@ struct result {
 /* version must outlive the result; NULL: by the format of the lines, 4.0.0 for ":::MLLOG". E_USAGE
  * when no such round is known. */
 int result_init(struct result *r, const char *version);
-/* A run by what its log says. name is what the run is called. */
-void result_add(struct result *r, const struct log *l, const char *path, const char *name);
+/* A run by what its log says (result_read.h). name is what the run is called. */
+void result_add(struct result *r, const struct result_log *l, const char *path, const char *name);
 /* The run added last does not count, for a reason that its log does not tell. */
 void result_refuse_last(struct result *r, const char *why);
 /* The benchmark's name as the rounds from 0.7 on have it ("mask" is maskrcnn); NULL: none. */
 const char *result_benchmark(const struct log *l);
 /* Reads systems/NAME.json; a file that can not be understood is a note. */
 void result_read_system(struct result *r, const char *path);
+/* Reads entry.json, which rounds 0.5 and 0.6 have in place of it. */
+void result_read_entry(struct result *r, const char *path);
 /* Reads scaling.json. */
 void result_read_scaling(struct result *r, const char *path);
 /* E_DATA when the points carried along are wrong. */
@@ -99,8 +105,5 @@ void result_release(struct result *r);
 
 double result_accelerators(const struct result *r); /* NAN: not known; 0: none */
 const char *result_fate_name(enum result_fate f);   /* for people; "" for one that counts */
-
-/* Rounds known, oldest first; NULL-terminated. */
-extern const char *const result_versions[];
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "rules/log.h"
+#include "rules/result_read.h"
 
 enum { MAX_DEPTH = 16, MAX_RESULT_JSON = 1 << 20 };
 
@@ -78,6 +78,7 @@ static struct result *new_result(struct results *s, const char *folder, int *rc)
     s->list = xrealloc(s->list, (s->n + 1) * sizeof(*s->list));
     r = &s->list[s->n++];
     *rc = result_init(r, s->version);
+    r->unchecked = s->unchecked;
     r->folder = folder ? xstrdup(folder) : NULL;
     return r;
 }
@@ -102,15 +103,15 @@ static struct result *result_for(struct results *s, size_t from, const struct lo
 static int add_run(struct results *s, size_t from, const char *path, const char *name,
                    const char *folder)
 {
-    struct log l;
+    struct result_log l;
     struct result *r;
     int rc = 0;
 
-    TRY(log_read(&l, path, NULL));
-    r = result_for(s, from, &l, folder, &rc);
+    TRY(result_log_read(&l, path, s->version));
+    r = result_for(s, from, &l.log, folder, &rc);
     if (rc == 0)
         result_add(r, &l, path, name);
-    log_release(&l);
+    result_log_release(&l);
     if (rc == 0 && strcmp(base_name(path), "mlperf.log") == 0 && was_resumed(path))
         result_refuse_last(r, "it was resumed: the log covers its last start only");
     return rc;
@@ -172,13 +173,17 @@ static void read_described_system(struct results *s, struct result *r, const cha
     char *const path = org && strcmp(base_name(results), "results") == 0
                            ? xasprintf("%s/systems/%s.json", org, base_name(system))
                            : NULL;
+    char *const entry = system ? file_join(system, "entry.json") : NULL;
 
     if (path && file_exists(path))
         result_read_system(r, path);
+    else if (entry && file_exists(entry))
+        result_read_entry(r, entry);
     else if (s->system)
         result_read_system(r, s->system);
     if (path && !r->system.name)
         r->system.name = xstrdup(base_name(system));
+    free(entry);
     free(path);
     free(org);
     free(results);
@@ -195,15 +200,15 @@ static int add_result_files(struct results *s, const struct listing *l, const ch
     for (int i = 0; rc == 0 && i < l->n; i++) {
         const char *const name = l->entries[i]->d_name;
         char *path;
-        struct log log;
+        struct result_log log;
 
         if (!is_result_file(name))
             continue;
         path = file_join(dir, name);
-        rc = log_read(&log, path, NULL);
+        rc = result_log_read(&log, path, s->version);
         if (rc == 0) {
             result_add(r, &log, path, name);
-            log_release(&log);
+            result_log_release(&log);
         }
         free(path);
     }

@@ -17,11 +17,12 @@ struct results {
     struct result *list;
     size_t n;
     const char *version; /* as for result_init */
+    int unchecked;       /* as in struct result */
     const char *system;  /* a description that stands for those not found; NULL: none */
 };
 
-/* version and system are set by the caller. E_IO for what can not be read, E_USAGE for an unknown
- * version; the list is to be released in any case. */
+/* version, unchecked and system are set by the caller. E_IO for what can not be read, E_USAGE for
+ * an unknown version; the list is to be released in any case. */
 int results_find(struct results *s, const char *const *paths, size_t n);
 void results_release(struct results *s);
 

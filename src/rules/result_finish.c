@@ -163,10 +163,12 @@ static void settle_fates(struct result *r)
 static void count_bert_samples(struct result *r)
 {
     for (size_t i = 0; i < r->n_runs; i++)
-        if (!r->runs[i].why && !(r->runs[i].epochs < 1e4 && r->runs[i].samples_at_stop >= 1e4))
+        if (!isnan(r->runs[i].epochs) &&
+            !(r->runs[i].epochs < 1e4 && r->runs[i].samples_at_stop >= 1e4))
             return;
     for (size_t i = 0; i < r->n_runs; i++)
-        r->runs[i].epochs = r->runs[i].samples_at_stop;
+        if (!isnan(r->runs[i].epochs))
+            r->runs[i].epochs = r->runs[i].samples_at_stop;
     str_add(&r->notes, "The samples to the target are those of train_samples: epoch_num does not "
                        "count samples here.\n");
 }
@@ -184,8 +186,11 @@ static double samples_of(const struct result *r, const struct result_run *run)
         return run->epochs;
     if (strcmp(b, "dlrm") == 0)
         return (run->epochs - 1) * each; /* the first pass is epoch 1.0 to 2.0 */
-    if (strcmp(b, "minigo") == 0 || strcmp(b, "gpt3") == 0 || strcmp(b, "stable_diffusion") == 0)
+    if (strcmp(b, "minigo") == 0 || strcmp(b, "gpt3") == 0 ||
+        (strcmp(b, "stable_diffusion") == 0 && run->epochs < 1e5))
         return NAN;
+    if (strcmp(b, "stable_diffusion") == 0)
+        return run->epochs;
     return run->epochs * each;
 }
 
@@ -258,21 +263,36 @@ static void find_factor(struct result *r)
                    r->scaling_file, own);
 }
 
+/* Why the first run that failed did. */
+static const char *first_reason(const struct result *r, struct str *reason)
+{
+    for (size_t i = 0; i < r->n_runs; i++)
+        if (r->runs[i].why) {
+            str_printf(reason, "%s: %s.", r->runs[i].name, r->runs[i].why);
+            return reason->s;
+        }
+    return "";
+}
+
 static void find_score(struct result *r, const double *minutes, const double *epochs, size_t n)
 {
     const size_t most = (size_t)r->rule.n_drop;
+    struct str reason = STR_INIT;
 
     r->n_scored = n;
     r->time = score_estimate(minutes, n, r->rule.n_drop);
     r->epochs = score_estimate(epochs, n, r->rule.n_drop);
     if (r->time.n_failed > most)
-        str_printf(&r->problems, "%zu of %zu runs did not converge; %s may.\n", r->time.n_failed, n,
+        str_printf(&r->problems, "%zu of %zu runs do not count; %s may fail. %s\n",
+                   r->time.n_failed, n,
                    most == 4   ? "four"
                    : most == 1 ? "one"
-                               : "none");
+                               : "none",
+                   first_reason(r, &reason));
     else if (isnan(r->time.mean))
         str_add(&r->problems,
                 "Nothing is left when the fastest and the slowest run are dropped.\n");
+    str_release(&reason);
 }
 
 static int score_runs(struct result *r)
@@ -285,7 +305,7 @@ static int score_runs(struct result *r)
     for (size_t i = 0; i < r->n_runs; i++)
         if (in_window(r, &r->runs[i])) {
             minutes[n] = time_of(&r->runs[i]);
-            epochs[n++] = r->runs[i].why || isnan(r->runs[i].epochs) ? INFINITY : r->runs[i].epochs;
+            epochs[n++] = isnan(r->runs[i].epochs) ? INFINITY : r->runs[i].epochs;
         }
     find_score(r, minutes, epochs, n);
     if (r->closed && r->rule.n_runs > 0)

@@ -75,6 +75,26 @@ void result_read_system(struct result *r, const char *path)
     cJSON_Delete(doc);
 }
 
+void result_read_entry(struct result *r, const char *path)
+{
+    cJSON *const doc = read_object(r, path);
+    const cJSON *const list = cJSON_GetObjectItemCaseSensitive(doc, "nodes"), *node;
+    double all = 0;
+
+    if (!doc)
+        return;
+    cJSON_ArrayForEach(node, list)
+    {
+        all += count_of(node, "num_nodes") * count_of(node, "num_accelerators");
+        if (!r->system.accelerator)
+            r->system.accelerator = text_of(node, "accelerator");
+    }
+    r->system.nodes = 1;
+    r->system.per_node = cJSON_GetArraySize(list) ? all : NAN;
+    r->system.division = text_of(doc, "division");
+    cJSON_Delete(doc);
+}
+
 void result_read_scaling(struct result *r, const char *path)
 {
     cJSON *const doc = read_object(r, path);

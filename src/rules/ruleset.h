@@ -18,13 +18,6 @@
 
 struct str;
 
-/* The reference's convergence at one global batch size. A closed result whose mean epochs lie below
- * the floor is refused. */
-struct rule_point {
-    long long batch;
-    double mean_epochs, floor_epochs;
-};
-
 /* ---- tests of one record ---- */
 
 enum rule_op {
@@ -142,13 +135,12 @@ struct rule_benchmark {
     double target, target2; /* target2: of a second quality (masks), or 0 */
     int lower_is_better;
     int n_runs, n_drop; /* runs that make one result; as many best and worst do not count */
+    int n_first;        /* of these runs only the first so many that converge count; 0: all */
     long long eval_every, eval_first, eval_last; /* epochs; the first after eval_first..eval_last */
     long long eval_at[16];                       /* or exactly after these; 0 ends them */
     const char *evaluate;  /* the schedule in words; NULL: the round prescribes none */
     int published_weights; /* the closed division starts from given weights */
     const char *note;
-    const struct rule_point *points; /* by rising batch */
-    size_t n_points;
     const struct ruleset *ruleset;
 };
 
@@ -220,7 +212,8 @@ enum rule_convergence {
     RULE_POINT_ABOVE,        /* larger than the largest: needs new reference runs */
     RULE_POINT_NONE,         /* the benchmark has none */
 };
-/* Which reference convergence holds for a global batch; appends it as one sentence. */
+/* Which reference convergence (rules/rcp.h) holds for a global batch; appends it as one sentence.
+ */
 enum rule_convergence rules_convergence(const struct rule_benchmark *b, long long batch,
                                         struct str *words);
 

@@ -187,6 +187,5 @@ int ruleset_finish(struct ruleset *r, const char *file)
         r->benchmarks[i].ruleset = r;
     set_parents(r);
     build_index(r);
-    ruleset_add_points(r);
     return 0;
 }

@@ -261,11 +261,14 @@ static int read_benchmark(struct parser *p)
         return read_count(p, &b->n_runs);
     else if (strcmp(word, "drop") == 0)
         return read_count(p, &b->n_drop);
+    else if (strcmp(word, "first") == 0)
+        return read_count(p, &b->n_first);
     else if (strcmp(word, "evaluate") == 0)
         return read_evaluate(p, b);
     else
         return mistake(
-            p, "a benchmark has title, metric, target, runs, drop, evaluate, weights and note");
+            p,
+            "a benchmark has title, metric, target, runs, drop, first, evaluate, weights and note");
     return 0;
 }
 

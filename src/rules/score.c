@@ -2,45 +2,18 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "rules/rcp.h"
+#include "rules/ruleset.h"
 #include "rules/student.h"
-
-/* ---- how many runs ---- */
-
-static const struct {
-    const char *benchmark;
-    struct score_rule rule;
-} rules[] = {
-    {"bert", {10, 1, 0}},
-    {"dlrm", {5, 1, 0}},
-    {"dlrm_dcnv2", {10, 1, 0}},
-    {"gnmt", {10, 1, 0}},
-    {"gnn", {10, 1, 0}},
-    {"gpt3", {3, 1, 0}},
-    {"llama2_70b_lora", {10, 1, 0}},
-    {"maskrcnn", {5, 1, 0}},
-    {"minigo", {10, 1, 0}},
-    {"ncf", {10, 1, 0}},
-    {"resnet", {5, 1, 0}},
-    {"retinanet", {5, 1, 0}},
-    {"rnnt", {10, 1, 0}},
-    {"ssd", {5, 1, 0}},
-    {"stable_diffusion", {10, 1, 0}},
-    {"transformer", {10, 1, 0}},
-    {"unet3d", {40, 4, 0}},
-};
 
 struct score_rule score_rule(const char *version, const char *benchmark)
 {
-    if (strcmp(version, "0.5.0") == 0 && strcmp(benchmark, "ncf") == 0)
-        return (struct score_rule){100, 0, 50};
-    for (size_t i = 0; i < COUNT_OF(rules); i++)
-        if (strcmp(rules[i].benchmark, benchmark) == 0)
-            return rules[i].rule;
-    return (struct score_rule){0};
+    const struct ruleset *const r = ruleset_find(version);
+    const struct rule_benchmark *const b = r ? ruleset_benchmark(r, benchmark) : NULL;
+
+    return b ? (struct score_rule){b->n_runs, b->n_drop, b->n_first} : (struct score_rule){0};
 }
 
 /* ---- statistics ---- */

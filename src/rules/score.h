@@ -25,7 +25,7 @@ struct score_rule {
     int first_converged; /* of these runs, only the first so many that converge are averaged; 0: all
                           */
 };
-/* n_runs is 0 for a benchmark that no round knows. */
+/* n_runs is 0 for a benchmark that the round does not know. */
 struct score_rule score_rule(const char *version, const char *benchmark);
 
 struct score_estimate {

@@ -66,6 +66,8 @@ def official_score(folder, version):
                               folder.split("/")[-2], False, folder, "training", version)
     except Exception as e:
         return None, type(e).__name__ + ": " + str(e)[:60]
+    if score is not None and version == "0.6.0":  # that round's times are seconds, which the tool takes for milliseconds
+        score *= 1000
     return score, ""
 
 
@@ -96,17 +98,18 @@ def ours(stave, folder, version):
     return json.loads(out.stdout)["results"][0]
 
 
-def same(a, b):
+def same(a, b, within=1e-12):
     if a is None or b is None:
         return a is None and b is None
-    return math.isclose(a, b, rel_tol=1e-12)
+    return math.isclose(a, b, rel_tol=within)
 
 
 def compare(stave, folder, version):
     theirs, why = official_score(folder, version)
     mine = ours(stave, folder, version)
     differs = []
-    if not same(theirs, mine.get("minutes")):
+    # Times of 0.6 are seconds since 1970 with three places, whose differences the tool rounds to 1e-7.
+    if not same(theirs, mine.get("minutes"), 1e-8 if version == "0.6.0" else 1e-12):
         differs.append("score")
     reference = mine.get("reference_convergence")
     note = ""
@@ -134,8 +137,6 @@ def points(dump):
     for version in ("1.0.0", "1.1.0", "2.0.0", "2.1.0", "3.0.0", "3.1.0", "4.0.0"):
         for path in sorted(glob.glob(os.path.dirname(rcp_checker.__file__) + "/training_%s/rcps_*.json" % version)):
             benchmark = os.path.basename(path)[5:-5]
-            if benchmark == "stable_diffusion":  # no workload of this project; its tool reads two metrics
-                continue
             checker = rcp_checker.RCP_Checker("training", version, benchmark, False)
             lines = subprocess.run([dump, version, benchmark], capture_output=True, text=True).stdout.split("\n")
             mine = sorted(line for line in lines if line)
