@@ -63,8 +63,12 @@ static int end(struct reading *reading, int rc, struct rule_verdict *verdict)
 
 static struct mllog_visitor visitor_of(struct reading *reading)
 {
-    return (struct mllog_visitor){on_record, on_trouble, reading,
-                                  reading->r ? reading->r->format : MLLOG_FORMAT_FIRST};
+    return (struct mllog_visitor){on_record, on_trouble, reading};
+}
+
+static enum mllog_format format_of(const struct reading *reading)
+{
+    return reading->r ? reading->r->format : MLLOG_FORMAT_FIRST;
 }
 
 int rules_check_file(const char *path, const struct ruleset *r, const struct rule_visitor *v,
@@ -74,7 +78,7 @@ int rules_check_file(const char *path, const struct ruleset *r, const struct rul
     const struct mllog_visitor visitor = visitor_of(&reading);
 
     *verdict = (struct rule_verdict){.version = RULESET_PINNED};
-    return end(&reading, mllog_read_file(path, &visitor), verdict);
+    return end(&reading, mllog_read_file_as(format_of(&reading), path, &visitor), verdict);
 }
 
 int rules_check_memory(const char *bytes, size_t n, const struct ruleset *r,
@@ -84,5 +88,5 @@ int rules_check_memory(const char *bytes, size_t n, const struct ruleset *r,
     const struct mllog_visitor visitor = visitor_of(&reading);
 
     *verdict = (struct rule_verdict){.version = RULESET_PINNED};
-    return end(&reading, mllog_read_memory(bytes, n, &visitor), verdict);
+    return end(&reading, mllog_read_memory_as(format_of(&reading), bytes, n, &visitor), verdict);
 }

@@ -116,8 +116,8 @@ static int check_file(const struct mllog *m)
 {
     struct check c = {.m = m};
 
-    TRY(mllog_read_file(
-        m->file.path, &(struct mllog_visitor){check_record, check_trouble, &c, MLLOG_FORMAT_JSON}));
+    TRY(mllog_read_file_as(MLLOG_FORMAT_JSON, m->file.path,
+                           &(struct mllog_visitor){check_record, check_trouble, &c}));
     if (c.n < m->n)
         return err(E_DATA, "%s holds %zu of the %zu records of this run", m->file.path, c.n, m->n);
     return 0;

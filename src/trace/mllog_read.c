@@ -238,9 +238,9 @@ static int feed(struct reader *r, const char *bytes, size_t n)
     return 0;
 }
 
-static void begin(struct reader *r, const struct mllog_visitor *v)
+static void begin(struct reader *r, enum mllog_format format, const struct mllog_visitor *v)
 {
-    *r = (struct reader){.v = v, .format = v->format, .number = 1, .begin = 1, .start = 1};
+    *r = (struct reader){.v = v, .format = format, .number = 1, .begin = 1, .start = 1};
     str_add(&r->line, "");
     str_add(&r->json, "");
 }
@@ -258,15 +258,16 @@ static int finish(struct reader *r, int rc)
     return rc;
 }
 
-int mllog_read_memory(const char *bytes, size_t n, const struct mllog_visitor *v)
+int mllog_read_memory_as(enum mllog_format format, const char *bytes, size_t n,
+                         const struct mllog_visitor *v)
 {
     struct reader r;
 
-    begin(&r, v);
+    begin(&r, format, v);
     return finish(&r, feed(&r, bytes, n));
 }
 
-int mllog_read_file(const char *path, const struct mllog_visitor *v)
+int mllog_read_file_as(enum mllog_format format, const char *path, const struct mllog_visitor *v)
 {
     FILE *const f = fopen(path, "re");
     char buf[1 << 14];
@@ -276,7 +277,7 @@ int mllog_read_file(const char *path, const struct mllog_visitor *v)
 
     if (!f)
         return err(E_IO, "open %s: %s", path, strerror(errno));
-    begin(&r, v);
+    begin(&r, format, v);
     while (rc == 0 && (n = fread(buf, 1, sizeof(buf), f)) > 0)
         rc = feed(&r, buf, n);
     if (rc == 0 && ferror(f))
@@ -284,4 +285,14 @@ int mllog_read_file(const char *path, const struct mllog_visitor *v)
     rc = finish(&r, rc);
     fclose(f);
     return rc;
+}
+
+int mllog_read_memory(const char *bytes, size_t n, const struct mllog_visitor *v)
+{
+    return mllog_read_memory_as(MLLOG_FORMAT_ANY, bytes, n, v);
+}
+
+int mllog_read_file(const char *path, const struct mllog_visitor *v)
+{
+    return mllog_read_file_as(MLLOG_FORMAT_ANY, path, v);
 }

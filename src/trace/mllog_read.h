@@ -79,12 +79,15 @@ struct mllog_visitor {
     int (*record)(void *context, const struct mllog_record *r);
     int (*trouble)(void *context, const struct mllog_trouble *t);
     void *context;
-    enum mllog_format format; /* which records there are */
 };
 
 /* 0 at the end of the input, whatever was met there; a visitor's code; E_IO for the file. */
 int mllog_read_memory(const char *bytes, size_t n, const struct mllog_visitor *v);
 int mllog_read_file(const char *path, const struct mllog_visitor *v);
+/* The same for records of one format alone, or of the first one's. */
+int mllog_read_memory_as(enum mllog_format format, const char *bytes, size_t n,
+                         const struct mllog_visitor *v);
+int mllog_read_file_as(enum mllog_format format, const char *path, const struct mllog_visitor *v);
 /* A member of an object; of several with one name the last, as MLPerf's parser takes it. NULL:
  * there is none, or it is no object. */
 const cJSON *mllog_member(const cJSON *object, const char *name);

@@ -122,11 +122,7 @@ static void parse_current(const char *s, size_t n, struct str *scratch, struct m
     size_t at = strlen(":::MLLOG");
     struct mllog_json json;
 
-    if (without_blanks(s, n) == at) {
-        set_wrong(&p->wrong, MLLOG_CUT, at, "\":::MLLOG\" without an object behind it");
-        return;
-    }
-    if (s[at] != ' ') {
+    if (at == n || s[at] != ' ') {
         set_wrong(&p->wrong, MLLOG_UNSPACED, at, "\":::MLLOG\" without a blank behind it");
         return;
     }

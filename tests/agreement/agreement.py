@@ -16,7 +16,8 @@ import mutate
 import official
 
 # What we refuse and the official checker accepts, on purpose: docs/rules.md gives the reasons.
-STRICTER = {"stop-before-start", "time-no-number", "glued", "field-type", "no-blank", "too-deep", "too-long", "cut"}
+STRICTER = {"stop-before-start", "time-no-number", "glued", "field-type", "no-blank", "too-deep", "too-long", "cut",
+            "trailing-text", "field"}
 # The record itself is not taken then, so that errors may follow.
 LOSES = {"field-type", "no-blank", "too-deep", "too-long", "glued"}
 

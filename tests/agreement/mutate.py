@@ -152,7 +152,8 @@ def new_line_in(rng, lines):
 
 def glue(rng, lines):
     i = _at(rng, lines)
-    if i + 1 < len(lines):
+    # The checker's search takes quadratic time on what follows a record.
+    if i + 1 < len(lines) and len(lines[i + 1]) < 10000:
         lines[i:i + 2] = [lines[i] + rng.choice(["", " ", "; "]) + lines[i + 1]]
 
 

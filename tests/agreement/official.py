@@ -17,6 +17,20 @@ ROUNDS = ["0.6.0", "0.7.0", "1.0.0", "1.1.0", "2.0.0", "2.1.0", "3.0.0", "3.1.0"
 WHERE = os.path.dirname(mlp_compliance.__file__)
 logging.disable(logging.CRITICAL)
 
+# Each judgement parses the same YAML files, which takes most of its time; the checker only reads
+# what comes of them.
+_parsed = {}
+_load = yaml.load
+
+
+def _load_once(f, Loader=yaml.BaseLoader):
+    if f.name not in _parsed:
+        _parsed[f.name] = _load(f, Loader=Loader)
+    return _parsed[f.name]
+
+
+yaml.load = _load_once
+
 
 def judge(path, ruleset):
     """True, False, or the name of the exception that ended it."""
