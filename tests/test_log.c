@@ -204,7 +204,7 @@ static void test_another_visitor_sees_all(void **state)
 {
     char *const path = scratch_file(*state, "mlperf.log", whole);
     size_t n = 1000;
-    const struct mllog_visitor v = {stop, NULL, &n, MLLOG_FORMAT_ANY};
+    const struct mllog_visitor v = {stop, NULL, &n};
     struct log l;
 
     assert_int_equal(log_read(&l, path, &v), 0);

@@ -327,17 +327,23 @@ static void begin(struct log *l)
     };
 }
 
-int log_read(struct log *l, const char *path, const struct mllog_visitor *also)
+int log_read_as(struct log *l, enum mllog_format format, const char *path,
+                const struct mllog_visitor *also)
 {
     struct reader reader = {.log = l, .also = also, .epochs = NAN, .samples = NAN};
     int rc;
 
     begin(l);
-    rc = mllog_read_file(path, &(struct mllog_visitor){take_record, take_trouble, &reader,
-                                                       also ? also->format : MLLOG_FORMAT_ANY});
+    rc = mllog_read_file_as(format, path,
+                            &(struct mllog_visitor){take_record, take_trouble, &reader});
     if (rc != 0)
         log_release(l);
     return rc;
+}
+
+int log_read(struct log *l, const char *path, const struct mllog_visitor *also)
+{
+    return log_read_as(l, MLLOG_FORMAT_ANY, path, also);
 }
 
 int log_read_memory(struct log *l, const char *bytes, size_t n)
@@ -346,8 +352,7 @@ int log_read_memory(struct log *l, const char *bytes, size_t n)
     int rc;
 
     begin(l);
-    rc = mllog_read_memory(
-        bytes, n, &(struct mllog_visitor){take_record, take_trouble, &reader, MLLOG_FORMAT_ANY});
+    rc = mllog_read_memory(bytes, n, &(struct mllog_visitor){take_record, take_trouble, &reader});
     if (rc != 0)
         log_release(l);
     return rc;

@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-struct mllog_visitor;
+#include "trace/mllog_read.h"
 
 struct log_seed {
     char *value;      /* as JSON: "123" */
@@ -94,6 +94,9 @@ struct log {
 /* 0, also for a file without any record; E_IO when it can not be read. also, which may be NULL,
  * gets every record and trouble, too, and a code of its own ends the reading. */
 int log_read(struct log *l, const char *path, const struct mllog_visitor *also);
+/* The same with records of one format, as mllog_read_file_as. */
+int log_read_as(struct log *l, enum mllog_format format, const char *path,
+                const struct mllog_visitor *also);
 int log_read_memory(struct log *l, const char *bytes, size_t n);
 void log_release(struct log *l);
 

@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "rules/check.h"
 #include "rules/ruleset.h"
-#include "trace/mllog_read.h"
 
 struct reading {
     const struct ruleset *r; /* NULL: by the first record */
@@ -65,12 +64,12 @@ int result_log_read(struct result_log *l, const char *path, const char *version)
 {
     struct reading reading = {.r = version ? ruleset_find(version) : NULL, .into = l};
     struct rule_verdict verdict;
-    const struct mllog_visitor also = {on_record, on_trouble, &reading,
-                                       reading.r ? reading.r->format : MLLOG_FORMAT_FIRST};
+    const struct mllog_visitor also = {on_record, on_trouble, &reading};
+    const enum mllog_format format = reading.r ? reading.r->format : MLLOG_FORMAT_FIRST;
     int rc;
 
     *l = (struct result_log){0};
-    rc = log_read(&l->log, path, &also);
+    rc = log_read_as(&l->log, format, path, &also);
     begin(&reading, MLLOG_FORMAT_JSON);
     if (rc == 0)
         rc = rule_check_finish(reading.check, &verdict);
