@@ -7,6 +7,7 @@
 #include "kill_at.h"
 #include "scratch.h"
 #include "set_fixture.h"
+#include "train/stop.h"
 
 enum { SEED = 20261, N_MOMENTS = 9 };
 
@@ -178,14 +179,28 @@ static void ctrl_c_is_one_request(void **state)
     end_endless(e);
 }
 
+/* Waits until nobody holds the folder of a run, at most so long; returns whether that came. */
+static int is_let_go(const char *folder, int64_t patience_ns)
+{
+    const int64_t end = clock_ns() + patience_ns;
+    int fd;
+
+    while (run_folder_lock(folder, &fd) < 0) {
+        if (clock_ns() > end)
+            return 0;
+        clock_sleep_ns(1000000);
+    }
+    close(fd);
+    return 1;
+}
+
 /* The run that lost its set stops soon: its folder is free then. */
 static void run_ends_with_its_set(void **state)
 {
     const char *const data = *state;
-    const int64_t end = clock_ns() + 20000000000;
     struct endless e;
     char *folder;
-    int fd;
+    int fd, let_go;
 
     small_data(data);
     e = start_endless(data);
@@ -193,13 +208,48 @@ static void run_ends_with_its_set(void **state)
     assert_int_equal(run_folder_lock(folder, &fd), E_USAGE);
     kill(e.pid, SIGKILL);
     assert_int_equal(small_wait(e.pid), 1000 + SIGKILL);
-    while (run_folder_lock(folder, &fd) < 0) {
-        assert_true(clock_ns() < end);
-        clock_sleep_ns(1000000);
-    }
-    close(fd);
+    let_go = is_let_go(folder, 20000000000);
+    kill(-e.pid, SIGKILL); /* one that did not */
+    assert_true(is_let_go(folder, 20000000000));
+    assert_true(let_go);
     free(folder);
     end_endless(e);
+}
+
+/* What a run gets of one Ctrl-C, in either order: the terminal's signal and the set's, which only
+ * asks. A third ends it. */
+struct signals_of_a_run {
+    int passed_on_first, more;
+};
+
+static _Noreturn void get_signals(struct signals_of_a_run s)
+{
+    const union sigval nothing = {0};
+
+    stop_install();
+    if (s.passed_on_first)
+        sigqueue(getpid(), SIGINT, nothing);
+    kill(getpid(), SIGINT);
+    if (!s.passed_on_first)
+        sigqueue(getpid(), SIGINT, nothing);
+    if (s.more)
+        kill(getpid(), SIGINT);
+    _exit(stop_requested() ? 7 : 8);
+}
+
+static void signals_that_are_passed_on_only_ask(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const struct signals_of_a_run s = {i & 1, i >> 1};
+        pid_t pid;
+
+        fflush(NULL);
+        pid = fork();
+        if (pid == 0)
+            get_signals(s);
+        assert_int_equal(small_wait(pid), s.more ? 1 : 7);
+    }
 }
 
 /* A second Ctrl-C ends both at once. */
@@ -231,8 +281,10 @@ static void second_signal_ends_at_once(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        S(killed_set_goes_on),    S(killed_run_costs_itself), S(stopped_set_goes_on),
-        S(ctrl_c_is_one_request), S(run_ends_with_its_set),   S(second_signal_ends_at_once),
+        S(killed_set_goes_on),         S(killed_run_costs_itself),
+        S(stopped_set_goes_on),        S(ctrl_c_is_one_request),
+        S(run_ends_with_its_set),      S(signals_that_are_passed_on_only_ask),
+        S(second_signal_ends_at_once),
     };
 
     small_is_started(argc, argv);
