@@ -93,8 +93,8 @@ static const char *name_of_call(pid_t pid)
 
 static pid_t start(int (*process)(void *context), void *context)
 {
-    const long options =
-        PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
+    const long options = PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE |
+                         PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC;
     pid_t pid;
 
     fflush(NULL);
@@ -125,23 +125,19 @@ struct kill_report kill_at(struct kill_moment m, int (*process)(void *context), 
 {
     struct kill_report r = {.call = ""};
     const pid_t pid = start(process, context);
+    pid_t thread;
     int status;
 
-    for (;;) {
-        const pid_t thread = waitpid(-1, &status, __WALL);
-        assert_true(thread > 0);
+    while ((thread = waitpid(-1, &status, __WALL)) > 0) {
         if (thread == pid && !WIFSTOPPED(status))
-            break;
+            r.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
         if (!WIFSTOPPED(status))
             continue;
         if (status >> 8 == (SIGTRAP | PTRACE_EVENT_SECCOMP << 8) && ++r.changes == m.k) {
             r.call = name_of_call(thread);
-            kill(pid, m.signal ? m.signal : SIGKILL);
-            if (!m.signal)
-                continue;
+            kill(m.who == KILL_FIRST ? pid : thread, m.signal ? m.signal : SIGKILL);
         }
         ptrace(PTRACE_CONT, thread, NULL, signal_of(status));
     }
-    r.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
     return r;
 }

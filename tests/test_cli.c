@@ -27,19 +27,20 @@ struct recipe {
 
 static const struct opt_row loader_rows[] = {
     {"batch-size", OPT_INT, offsetof(struct loader, batch_size), "64", 1, 4096, NULL, "N",
-     "Samples per step", 'b'},
+     "Samples per step", 'b', NULL},
     {"synthetic", OPT_BOOL, offsetof(struct loader, synthetic), NULL, 0, 0, NULL, NULL,
-     "Invent the data", 0},
-    {"verbose", OPT_BOOL, offsetof(struct loader, verbose), NULL, 0, 0, NULL, NULL, "Say more",
-     'v'},
-    {"out", OPT_STRING, offsetof(struct loader, out), NULL, 0, 0, NULL, "DIR", "Run folder", 0},
+     "Invent the data", 0, NULL},
+    {"verbose", OPT_BOOL, offsetof(struct loader, verbose), NULL, 0, 0, NULL, NULL, "Say more", 'v',
+     NULL},
+    {"out", OPT_STRING, offsetof(struct loader, out), NULL, 0, 0, NULL, "DIR", "Run folder", 0,
+     NULL},
 };
 static const char *const optimizers[] = {"sgd", "lars", NULL};
 static const struct opt_row recipe_rows[] = {
     {"base-lr", OPT_REAL, offsetof(struct recipe, base_lr), "0.1", 0, 100, NULL, "RATE",
-     "Peak learning rate", 0},
+     "Peak learning rate", 0, NULL},
     {"optimizer", OPT_CHOICE, offsetof(struct recipe, optimizer), "sgd", 0, 0, optimizers, "NAME",
-     "Update rule", 0},
+     "Update rule", 0, NULL},
 };
 static const struct opt_table loader_table = {"Loader", loader_rows, COUNT_OF(loader_rows)};
 static const struct opt_table recipe_table = {"Recipe", recipe_rows, COUNT_OF(recipe_rows)};

@@ -281,6 +281,28 @@ static void json_has_types(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* A word that stands for zero. */
+static void a_word_for_zero(void **state)
+{
+    static const struct opt_row row = {.name = "runs",
+                                       .type = OPT_INT,
+                                       .offset = offsetof(struct owner, batch_size),
+                                       .min = 0,
+                                       .max = 9,
+                                       .zero = "rules"};
+    struct owner *const o = *state;
+    struct str domain = STR_INIT;
+
+    assert_int_equal(opt_set(&row, o, "5", "--runs"), 0);
+    assert_int_equal(opt_set(&row, o, "rules", "--runs"), 0);
+    assert_int_equal(o->batch_size, 0);
+    assert_int_equal(opt_set(&row, o, "rule", "--runs"), E_USAGE);
+    assert_non_null(strstr(err_reason(), "expected rules, or a whole number from 0 to 9"));
+    opt_add_domain(&row, &domain);
+    assert_string_equal(domain.s, "rules, or a whole number from 0 to 9");
+    str_release(&domain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +318,7 @@ int main(void)
         T(overlong_names_are_far),
         T(nearest_candidate_wins),
         T(text_and_back),
+        T(a_word_for_zero),
         T(json_has_types),
     };
 

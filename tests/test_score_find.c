@@ -97,6 +97,26 @@ static void test_eleven_runs_are_in_order(void **state)
     results_release(&s);
 }
 
+/* What a set of runs keeps of runs that it made again is no run of the result. */
+static void test_attempts_are_left_out(void **state)
+{
+    struct results s;
+
+    run_folders(*state, "runs", &resnet, 5);
+    fake_log(*state, "runs/run-2.interrupted-1/mlperf.log", &resnet, &five[0], 7);
+    fake_log(*state, "runs/run-2.failed-12/mlperf.log", &resnet, &five[0], 8);
+    s = fake_find(*state, "runs", NULL);
+    assert_int_equal(s.n, 1);
+    assert_int_equal(s.list[0].n_runs, 5);
+    assert_true(s.list[0].stands);
+    assert_non_null(strstr(s.list[0].notes.s, "2 attempts that did not come to an end"));
+    results_release(&s);
+    fake_log(*state, "runs/run-6.failed-x/mlperf.log", &resnet, &five[0], 9); /* just a name */
+    s = fake_find(*state, "runs", NULL);
+    assert_int_equal(s.list[0].n_runs, 6);
+    results_release(&s);
+}
+
 static void test_a_resumed_run_is_no_timed_result(void **state)
 {
     struct results s;
@@ -258,6 +278,7 @@ int main(void)
         SCRATCH(test_a_folder_of_runs),
         SCRATCH(test_runs_of_two_benchmarks),
         SCRATCH(test_eleven_runs_are_in_order),
+        SCRATCH(test_attempts_are_left_out),
         SCRATCH(test_a_resumed_run_is_no_timed_result),
         SCRATCH(test_a_submission),
         SCRATCH(test_links_are_not_followed),

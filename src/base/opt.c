@@ -52,6 +52,8 @@ void opt_add_domain(const struct opt_row *row, struct str *out)
     };
     const int numeric = row->type == OPT_INT || row->type == OPT_SIZE || row->type == OPT_REAL;
 
+    if (row->zero)
+        str_printf(out, "%s, or ", row->zero);
     str_add(out, words[row->type]);
     if (row->type == OPT_CHOICE)
         for (size_t i = 0; row->choices[i]; i++)
@@ -166,6 +168,8 @@ int opt_set(const struct opt_row *row, void *settings, const char *value, const 
         break;
     case OPT_INT:
     case OPT_SIZE:
+        if (row->zero && strcmp(value, row->zero) == 0)
+            value = "0";
         ok = parse_whole(value, row->type == OPT_SIZE, &whole) && in_range(row, (double)whole);
         if (ok)
             memcpy(dst, &whole, sizeof(whole));

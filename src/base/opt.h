@@ -31,6 +31,7 @@ struct opt_row {
     const char *arg;            /* name of the argument in --help, "N", "DIR"; NULL for bool */
     const char *help;           /* one sentence, no full stop */
     char letter;                /* short flag or 0 */
+    const char *zero;           /* a word that says 0, for OPT_INT; NULL: none */
 };
 
 /* A row for field `field` of struct `owner`; further members by name: OPT_ROW(owner, "lr",

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,17 +11,24 @@
 #include "base/file.h"
 #include "cli/rule_sink.h"
 #include "cli/run_folder.h"
+#include "cli/run_set.h"
+#include "cli/seed.h"
+#include "cli/set_drive.h"
 #include "cli/setup.h"
 #include "trace/sinks.h"
 #include "train/loop.h"
 #include "train/stop.h"
 
 enum only { ONLY_ALL, ONLY_EVALUATE };
+enum clear { CLEAR_AUTO, CLEAR_NO, CLEAR_YES, CLEAR_FILES };
 static const char *const only_names[] = {"all", "evaluate", NULL};
+static const char *const clear_names[] = {"auto", "no", "yes", "files", NULL};
 
 struct run_settings {
     char *out, *init, *export, *ruleset;
-    int resume, only, dry_run, json;
+    int resume, only, clear_cache, keep_going, dry_run, json;
+    long long runs;
+    double until_sure;
 };
 
 /* clang-format off */
@@ -39,6 +45,16 @@ static const struct opt_row rows[] = {
         .help = "Make one stage of the run: evaluate measures the weights of --init and trains nothing"),
     ROW("ruleset", OPT_STRING, ruleset, .arg = "ROUND",
         .help = "The MLPerf round whose rules hold; the workload's own by default"),
+    ROW("clear-cache", OPT_CHOICE, clear_cache, .dflt = "auto", .choices = clear_names, .arg = "WHAT",
+        .help = "Clear the page cache before the clock starts and log whether the data set was out of memory then. yes: the "
+                "machine's, where that is allowed (root), else the data set's files; files: these; auto: no, and yes in a set of runs"),
+    ROW("runs", OPT_INT, runs, .dflt = "1", .min = 0, .max = SET_MAX_RUNS, .zero = "rules", .arg = "N",
+        .help = "Make N runs one after the other, each with a seed of its own, in one folder; rules or 0: as many as the ruleset asks"),
+    ROW("until-sure", OPT_REAL, until_sure, .dflt = "0", .min = 0, .max = 100, .arg = "PERCENT",
+        .help = "Stop a set of runs before its last one when the score is known to within so many per cent: half of its 95 % "
+                "interval; 0: make them all"),
+    ROW("keep-going", OPT_BOOL, keep_going, .dflt = "no",
+        .help = "Make all runs of a set even when too many have failed for a result"),
     ROW("dry-run", OPT_BOOL, dry_run, .dflt = "no", .help = "Print the settings and what the run needs, and stop"),
     ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print the result as one JSON document"),
 };
@@ -57,6 +73,7 @@ struct run {
     uint64_t seed;
     const char *division;
     char *dir;
+    struct cache_clear cache;
     int lock;    /* file descriptor that keeps other runs out of the folder, -1 before */
     int goes_on; /* from a checkpoint: --resume, and there is one */
 };
@@ -71,15 +88,6 @@ static char *default_folder(const char *workload)
     return xasprintf("runs/%s-%s", workload, date);
 }
 
-/* The rules want seeds from the system's entropy; 53 bits, so that every JSON reader keeps them. */
-static int draw_seed(uint64_t *seed)
-{
-    if (getrandom(seed, sizeof(*seed), 0) != sizeof(*seed))
-        return err(E_IO, "the system gives no random seed; pass --seed N");
-    *seed = (*seed >> 11) | 1;
-    return 0;
-}
-
 static int choose_seed(struct run *r)
 {
     const long long asked = r->setup.settings.train.seed;
@@ -88,7 +96,7 @@ static int choose_seed(struct run *r)
         r->seed = (uint64_t)asked;
     if (asked > 0)
         return 0;
-    return r->own.resume ? run_folder_read_seed(r->dir, &r->seed) : draw_seed(&r->seed);
+    return r->own.resume ? run_folder_read_seed(r->dir, &r->seed) : seed_draw(&r->seed);
 }
 
 static int check_folder(struct run *r)
@@ -159,6 +167,12 @@ static int open_trace(struct run *r)
     return rc;
 }
 
+/* Runs of the set after the first one. */
+static long long later_runs(const struct run *r)
+{
+    return set_size(&r->setup, r->own.runs) - 1;
+}
+
 static void print_needs(struct run *r, const struct train_needs *n)
 {
     struct str json = STR_INIT, rules = STR_INIT;
@@ -177,7 +191,9 @@ static void print_needs(struct run *r, const struct train_needs *n)
     printf("processors: %d to use (%s); allowed: %s\n", r->setup.machine.cpus.count,
            r->setup.machine.cpus.how, r->setup.machine.cpus.mask);
     printf("disk: about %.1f MiB for checkpoints, three while one is written\n",
-           3 * (double)n->checkpoint / 0x1p20);
+           (double)(3 + 2 * later_runs(r)) * (double)n->checkpoint / 0x1p20);
+    if (later_runs(r))
+        printf("runs: %lld, one after the other, each with a seed of its own\n", later_runs(r) + 1);
     str_release(&json);
     str_release(&rules);
 }
@@ -278,26 +294,39 @@ static int write_export(const struct run *r, int code)
 
 static int finish(struct run *r, int rc)
 {
-    int closed;
+    int closed, code;
 
     if (rc < 0)
         err_print("", err_reason());
     closed = trace_close(&r->trace);
     if (closed < 0)
         err_print("the log does not stand: ", err_reason());
-    if (rc == 0 && closed < 0)
-        rc = EXIT_UNTRUSTWORTHY;
+    if (rc == 0 && closed < 0 && !r->result.checkpoint_failed)
+        code = EXIT_UNTRUSTWORTHY;
+    else
+        code = rc < 0 ? command_exit_code(rc) : exit_code(&r->result);
+    r->result.exit_code = code;
     if (run_folder_write_result(r->dir, &r->setup, &r->task, &r->result) < 0) {
         err_print("", err_reason());
-        rc = rc == 0 ? EXIT_WORLD : rc;
+        code = rc == 0 && code != EXIT_UNTRUSTWORTHY ? EXIT_WORLD : code;
     }
     machine_warn_changes(&r->setup.machine);
     print_result(r);
-    if (rc < 0)
-        rc = command_exit_code(rc);
-    else if (rc == 0 || r->result.checkpoint_failed)
-        rc = exit_code(&r->result);
-    return write_export(r, rc);
+    return write_export(r, code);
+}
+
+/* The last thing before the log, and what the log says of it. */
+static void clear_caches(struct run *r, struct train_run *run)
+{
+    const int what = r->own.clear_cache;
+
+    if (what != CLEAR_YES && what != CLEAR_FILES)
+        return;
+    cache_clear(r->task.sources, COUNT_OF(r->task.sources),
+                what == CLEAR_YES ? CACHE_CLEAR_ALL : CACHE_CLEAR_FILES, &r->cache);
+    if (!r->cache.done)
+        warning("the page cache is not clear, and the log says so: %s", r->cache.why);
+    run->cache = &r->cache;
 }
 
 /* So that a run that is killed leaves what it had reached. */
@@ -309,7 +338,7 @@ static void write_progress(void *context, const struct train_result *so_far)
         warning("%s; training goes on", err_reason());
 }
 
-static int write_and_train(struct run *r, const struct train_run *run)
+static int write_and_train(struct run *r, struct train_run *run)
 {
     struct str rules = STR_INIT;
 
@@ -320,8 +349,9 @@ static int write_and_train(struct run *r, const struct train_run *run)
     TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, run));
     r->division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
     str_release(&rules);
-    TRY(open_trace(r));
     stop_install();
+    clear_caches(r, run);
+    TRY(open_trace(r));
     return finish(r, train_run(run, &r->result));
 }
 
@@ -348,15 +378,20 @@ static int train(struct run *r)
         TRY(start_again(r));
     r->setup.workload->close(&r->task); /* opened without the seed, to check settings and data */
     TRY(r->setup.workload->open(&r->setup.settings, r->seed, &r->task));
+    run.n_later = later_runs(r);
     run.dir = r->dir;
     run.seed = r->seed;
     run.init = r->own.init;
     run.resume = r->goes_on;
     TRY(train_open(&run));
     r->setup.settings.from_weights = (run.resume ? run.from.info.init : run.init) != NULL;
-    if (r->own.dry_run)
+    rc = workload_check_start(r->setup.workload,
+                              workload_benchmark(r->setup.workload, &r->setup.settings),
+                              &r->setup.settings, &r->task);
+    if (rc == 0 && r->own.dry_run)
         print_needs(r, &run.needs);
-    rc = check_machine(r, &run.needs);
+    if (rc == 0)
+        rc = check_machine(r, &run.needs);
     if (rc == 0)
         rc = r->own.dry_run ? EXIT_REACHED : write_and_train(r, &run);
     train_close(&run);
@@ -365,7 +400,8 @@ static int train(struct run *r)
 
 static int check_device(const struct run *r)
 {
-    if (r->engine.backend->computes || r->own.dry_run || r->setup.settings.train.steps > 0)
+    if (r->engine.backend->computes || (r->own.dry_run && r->own.runs == 1) ||
+        r->setup.settings.train.steps > 0)
         return 0;
     return err(E_USAGE, "device %s computes nothing, so no target can be reached; give --steps N",
                r->engine.backend->name);
@@ -397,13 +433,62 @@ static int check_options(const struct run_settings *own)
     return own->export ? check_folder_of(own->export) : 0;
 }
 
+/* ---- a set of runs ---- */
+
+static int is_set(const struct run_settings *own)
+{
+    return own->runs != 1 || own->until_sure > 0 ||
+           (own->resume && own->out && run_set_exists(own->out));
+}
+
+static int check_set_options(const struct run_settings *own)
+{
+    if (own->runs == 1 && !own->resume)
+        return err(E_USAGE, "--until-sure needs --runs N, the most runs to make");
+    if (own->only != ONLY_ALL)
+        return err(E_USAGE, "--runs makes runs to the target; --only evaluate is one look at given "
+                            "weights");
+    if (own->export)
+        return err(E_USAGE,
+                   "every run of a set would write %s; leave out --export, and stave "
+                   "export DIR/run-1 --to FILE writes the weights of one",
+                   own->export);
+    return 0;
+}
+
+static int run_several(struct run *r)
+{
+    const struct run_settings *const own = &r->own;
+    char *const dir = own->out ? xstrdup(own->out) : default_folder(r->setup.workload->name);
+    int rc = check_options(own);
+
+    if (rc == 0)
+        rc = check_set_options(own);
+    if (rc == 0 && own->resume && !run_set_exists(dir))
+        rc = err(E_USAGE,
+                 "there is no set of runs in %s to resume; leave out --resume to start one", dir);
+    if (rc == 0)
+        rc = set_size(&r->setup, own->runs);
+    if (rc >= 0)
+        rc = set_drive(&r->setup,
+                       (struct set_request){.dir = dir,
+                                            .runs = own->runs,
+                                            .until_sure = own->until_sure,
+                                            .resume = own->resume,
+                                            .keep_going = own->keep_going,
+                                            .json = own->json,
+                                            .clear = own->clear_cache == CLEAR_AUTO
+                                                         ? clear_names[CLEAR_YES]
+                                                         : clear_names[own->clear_cache]});
+    free(dir);
+    return rc;
+}
+
 static int run_task(struct run *r)
 {
     int rc;
 
     TRY(check_options(&r->own));
-    r->setup.settings.ruleset = r->own.ruleset;
-    TRY(workload_check_ruleset(r->setup.workload, &r->setup.settings));
     r->setup.settings.only_evaluate = r->own.only == ONLY_EVALUATE;
     TRY(train_settings_check(&r->setup.settings.train));
     TRY(r->setup.workload->open(&r->setup.settings, 1, &r->task));
@@ -422,13 +507,21 @@ static int run_task(struct run *r)
     return rc;
 }
 
+static int take_ruleset(struct run *r)
+{
+    r->setup.settings.ruleset = r->own.ruleset;
+    return workload_check_ruleset(r->setup.workload, &r->setup.settings);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct run r = {.lock = -1};
     int rc = setup_parse(&r.setup, self, argc, argv, &options, &r.own);
 
     if (rc == 0)
-        rc = run_task(&r);
+        rc = take_ruleset(&r);
+    if (rc == 0)
+        rc = is_set(&r.own) && !r.own.dry_run ? run_several(&r) : run_task(&r);
     else if (rc > 0)
         rc = EXIT_REACHED;
     setup_release(&r.setup);
@@ -452,7 +545,22 @@ const struct command command_run = {
         "again with the same seed. A resumed run starts a new mlperf.log and keeps the earlier "
         "one as mlperf.1.log, mlperf.2.log and so on; its log covers the last start only, so it "
         "is no timed result. The first Ctrl-C saves a checkpoint and stops; the "
-        "second stops at once. Exit "
+        "second stops at once.\n"
+        "--runs N makes a set: run-1, run-2 and so on in one folder, each an ordinary run in a "
+        "process "
+        "of its own, with a seed of its own from the system's entropy; set.json holds what belongs "
+        "to "
+        "all of them. Before each run the page cache is cleared and looked at (--clear-cache), and "
+        "the "
+        "log tells whether any of the data set was left in memory. A run that misses the target "
+        "does "
+        "not count; when more of them have missed it than a result may hold, the set stops. "
+        "--resume "
+        "--out DIR goes on with a set, with the options it began with: what has finished stays, "
+        "and a "
+        "run that was interrupted starts anew with another seed, its folder kept as "
+        "run-3.interrupted-1.\n"
+        "Exit "
         "status: 0 the target was reached or the steps asked for were made, 1 it was not "
         "reached, the run was interrupted, or the loss or the gradients were not finite, 2 usage, "
         "3 files or device failed or the last checkpoint could not be "

@@ -391,6 +391,14 @@ const char *command_line_first_arg(const struct command_line *l)
     return NULL;
 }
 
+int command_line_says(const struct command_line *l, const char *name)
+{
+    for (int i = 0; i < l->n_settings; i++)
+        if (opt_same_name(l->settings[i].row->name, name))
+            return 1;
+    return 0;
+}
+
 void command_line_add_json(const struct command_line *l, struct str *out)
 {
     str_add(out, "{");

@@ -53,6 +53,8 @@ void command_line_release(struct command_line *l);
 /* Sets one value by name in the bound tables; where starts the message, as in opt_set. */
 int command_line_set(struct command_line *l, const char *name, const char *value,
                      const char *where);
+/* Whether an option or -o says it on the command line, whatever files and presets do. */
+int command_line_says(const struct command_line *l, const char *name);
 /* Appends {"owner": {"name": value, ...}, ...} of all bound tables: the echo for run.json. */
 void command_line_add_json(const struct command_line *l, struct str *out);
 

@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "train/checkpoint.h"
 
 static void add_utc(struct str *out)
@@ -121,6 +120,21 @@ static void add_evaluation(struct str *out, const struct task *task, const struc
         add_real(out, "eval_samples_per_s", (double)task->n_eval / (double)r->last_eval_ns * 1e9);
 }
 
+/* Whether the data set was out of memory when the run began, where that was asked for. */
+static void add_cache(struct str *out, const struct cache_clear *c)
+{
+    if (!c)
+        return;
+    str_printf(out, ",\n  \"cache_cleared\": %s", c->done ? "true" : "false");
+    if (c->n_measured > 0)
+        str_printf(out, ",\n  \"cache_data_bytes\": %llu,\n  \"cache_resident_bytes\": %llu",
+                   (unsigned long long)c->share.bytes, (unsigned long long)c->share.resident);
+    if (!c->done) {
+        str_add(out, ",\n  \"cache_warning\": ");
+        str_add_json(out, c->why);
+    }
+}
+
 void run_folder_result_json(const struct setup *s, const struct task *task,
                             const struct train_result *r, struct str *out)
 {
@@ -150,7 +164,10 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     if (r->skipped_steps > 0)
         str_printf(out, ",\n  \"skipped_steps\": %lld", r->skipped_steps);
     add_evaluation(out, task, r);
+    add_cache(out, r->cache);
     machine_add_changes(&s->machine, out);
+    if (r->exit_code >= 0)
+        str_printf(out, ",\n  \"exit_code\": %d", r->exit_code);
     str_printf(out, ",\n  \"bad_samples\": %llu", (unsigned long long)r->bad_samples);
     pipeline_counters_add_json(&r->counters, out);
     str_add(out, "\n}\n");
@@ -203,7 +220,7 @@ int run_folder_keep_log(const char *dir)
 
 int run_folder_holds_run(const char *dir)
 {
-    static const char *const names[] = {"run.json", "mlperf.log"};
+    static const char *const names[] = {"run.json", "mlperf.log", "set.json"};
     int found = checkpoint_exists(dir);
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -263,9 +280,9 @@ int run_folder_lock(const char *dir, int *fd)
                dir);
 }
 
-static int read_run_json(const char *dir, cJSON **doc)
+int run_folder_read_json(const char *dir, const char *name, cJSON **doc)
 {
-    char *const path = file_join(dir, "run.json");
+    char *const path = file_join(dir, name);
     char *text = NULL;
     size_t n;
     int rc = file_read(path, 1 << 20, &text, &n);
@@ -276,6 +293,11 @@ static int read_run_json(const char *dir, cJSON **doc)
     free(text);
     free(path);
     return rc;
+}
+
+static int read_run_json(const char *dir, cJSON **doc)
+{
+    return run_folder_read_json(dir, "run.json", doc);
 }
 
 int run_folder_read_seed(const char *dir, uint64_t *seed)

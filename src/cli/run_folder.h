@@ -3,6 +3,7 @@
 #ifndef STAVE_CLI_RUN_FOLDER_H
 #define STAVE_CLI_RUN_FOLDER_H
 
+#include "base/json.h"
 #include "cli/setup.h"
 #include "train/loop.h"
 
@@ -16,7 +17,7 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
                             const struct train_result *r, struct str *out);
 /* Gives the log of an earlier start the next free name mlperf.N.log: a log covers one start. */
 int run_folder_keep_log(const char *dir);
-/* Whether a run was started here, however far it came. */
+/* Whether a run, or a set of runs, was started here, however far it came. */
 int run_folder_holds_run(const char *dir);
 /* E_USAGE when a file written to this path would take the place of its source, a checkpoint or run
  * folder, or of a checkpoint of any run folder. */
@@ -28,6 +29,8 @@ int run_folder_lock(const char *dir, int *fd);
  * E_IO, E_DATA when it can not be read. */
 int run_folder_read_seed(const char *dir, uint64_t *seed);
 int run_folder_read_init(const char *dir, char **init);
+/* A JSON file of the folder, which cJSON_Delete frees; E_IO, E_DATA. */
+int run_folder_read_json(const char *dir, const char *name, cJSON **doc);
 /* Says, as a warning, what decides the weights' bits and is not as in run.json: options, and the
  * device with its threads. */
 void run_folder_warn_of_changes(const char *dir, const struct setup *s, const struct engine *e);

@@ -132,7 +132,7 @@ static int folder_open(struct source *s)
     s->n_classes = (int)f->classes.n;
     for (int c = 0; c < s->n_classes; c++)
         TRY(list_class(s, c));
-    s->n_samples = f->files.n;
+    s->n_samples = s->n_files = f->files.n;
     return 0;
 }
 
@@ -141,6 +141,11 @@ static void folder_locate(const struct source *s, uint64_t i, char *text, size_t
     const struct folder *const f = s->state;
 
     snprintf(text, n, "file %s/%s", s->path, f->files.s[i]);
+}
+
+static char *folder_file(const struct source *s, uint64_t i)
+{
+    return file_join(s->path, ((const struct folder *)s->state)->files.s[i]);
 }
 
 static int read_fd(const struct source *s, uint64_t i, int fd, struct sample *out)
@@ -213,5 +218,6 @@ const struct source_ops source_folder = {
     .label = folder_label,
     .locate = folder_locate,
     .class_name = folder_class_name,
+    .file = folder_file,
     .close = folder_close,
 };

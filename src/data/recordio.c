@@ -34,7 +34,14 @@ static int recordio_open(struct source *s)
     TRY(r->fd);
     TRY(recordio_index_load(r->fd, s->path, &r->index));
     s->n_samples = r->index.n;
+    s->n_files = 1; /* the index was read when it was opened */
     return 0;
+}
+
+static char *recordio_file(const struct source *s, uint64_t i)
+{
+    (void)i;
+    return xstrdup(s->path);
 }
 
 static void recordio_close(struct source *s)
@@ -170,5 +177,6 @@ const struct source_ops source_recordio = {
     .read = recordio_read,
     .label = recordio_label,
     .locate = recordio_locate,
+    .file = recordio_file,
     .close = recordio_close,
 };

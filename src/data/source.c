@@ -96,6 +96,12 @@ const char *source_class_name(const struct source *s, int c)
     return s->ops->class_name ? s->ops->class_name(s, c) : NULL;
 }
 
+char *source_file(const struct source *s, uint64_t i)
+{
+    ASSERT(i < s->n_files);
+    return s->ops->file(s, i);
+}
+
 int source_label(const struct source *s, uint64_t i, int64_t *label)
 {
     ASSERT(i < s->n_samples);

@@ -25,11 +25,12 @@ struct source;
 struct source_ops {
     const char *name;
     int (*probe)(const char *path); /* 1: path is of this kind */
-    int (*open)(struct source *s);  /* sets state, n_samples and n_classes */
+    int (*open)(struct source *s);  /* sets state, n_samples, n_classes and n_files */
     int (*read)(const struct source *s, uint64_t i, struct sample *out);
     int (*label)(const struct source *s, uint64_t i, int64_t *label);
     void (*locate)(const struct source *s, uint64_t i, char *text, size_t n);
     const char *(*class_name)(const struct source *s, int c); /* NULL: classes have no names */
+    char *(*file)(const struct source *s, uint64_t i);        /* path of file i, heap */
     void (*close)(struct source *s);
 };
 
@@ -39,6 +40,7 @@ struct source {
     void *state;
     uint64_t n_samples; /* at least 1 */
     int n_classes;      /* 0: the format does not say */
+    uint64_t n_files;   /* that hold the samples; set by open */
 };
 
 /* path is a folder of class folders, or a .rec file. */
@@ -53,6 +55,8 @@ int source_read(const struct source *s, uint64_t i, struct sample *out);
 void source_locate(const struct source *s, uint64_t i, char *text, size_t n);
 /* NULL when the format keeps no names. */
 const char *source_class_name(const struct source *s, int c);
+/* The path of file i of n_files, heap: what the samples lie in, in no order of theirs. */
+char *source_file(const struct source *s, uint64_t i);
 /* The stored label, without reading the sample. */
 int source_label(const struct source *s, uint64_t i, int64_t *label);
 

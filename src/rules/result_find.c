@@ -1,4 +1,5 @@
 #include "rules/result_find.h"
+#include "rules/attempt.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -220,24 +221,39 @@ static int add_result_files(struct results *s, const struct listing *l, const ch
 
 static int search(struct results *s, const char *dir, int depth);
 
+/* What was interrupted and made again is no run of the result, and no secret either. */
+static void note_attempts(struct results *s, size_t from, int n)
+{
+    for (size_t i = from; n && i < s->n; i++)
+        str_printf(
+            &s->list[i].notes,
+            "%d attempt%s that did not come to an end (interrupted or failed) %s left out.\n", n,
+            n == 1 ? "" : "s", n == 1 ? "is" : "are");
+}
+
 /* Run folders here are one result a benchmark; other folders are searched. */
 static int search_entries(struct results *s, const struct listing *l, const char *dir, int depth)
 {
     const size_t from = s->n;
-    int rc = 0;
+    int rc = 0, n_attempts = 0;
 
-    for (int pass = 0; pass < 2; pass++)
+    for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; rc == 0 && i < l->n; i++) {
             char *const path = file_join(dir, l->entries[i]->d_name);
             char *const log = is_folder_itself(path) ? log_of_run(path) : NULL;
+            const int attempt = attempt_is_name(l->entries[i]->d_name);
 
-            if (log && pass == 0)
+            n_attempts += log && pass == 0 && attempt;
+            if (log && pass == 0 && !attempt)
                 rc = add_run(s, from, log, l->entries[i]->d_name, dir);
             else if (!log && pass == 1 && is_folder_itself(path))
                 rc = search(s, path, depth + 1);
             free(log);
             free(path);
         }
+        if (pass == 0)
+            note_attempts(s, from, n_attempts);
+    }
     return rc;
 }
 

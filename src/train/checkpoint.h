@@ -55,7 +55,7 @@ int checkpoint_check(const struct checkpoint *c, const struct safetensors_tensor
 /* Copies the tensor called wanted->name into dst, after checkpoint_check. */
 int checkpoint_read(const struct checkpoint *c, const struct safetensors_tensor *wanted, void *dst);
 /* How many of the CHECKPOINT_FILES files that can exist at once do. */
-enum { CHECKPOINT_FILES = 3 };
+enum { CHECKPOINT_FILES = 3, CHECKPOINT_KEPT = 2 }; /* at once; when a run has ended */
 int checkpoint_count(const char *dir);
 int checkpoint_exists(const char *dir); /* any of them */
 

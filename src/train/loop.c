@@ -458,6 +458,21 @@ static void finish(struct loop *l)
     session_close(&l->session);
 }
 
+static struct trace_value bytes_of(const struct cache_clear *c, uint64_t n)
+{
+    return c->n_measured > 0 ? trace_int((long long)n) : trace_none();
+}
+
+static void tell_cache(const struct train_run *run)
+{
+    const struct cache_clear none = {0}, *const c = run->cache ? run->cache : &none;
+
+    TRACE_POINT(run->trace, cache_clear, trace_bool(c->done), {"how", trace_string(c->how)},
+                {"data_bytes", bytes_of(c, c->share.bytes)},
+                {"resident_bytes", bytes_of(c, c->share.resident)},
+                {"reason", trace_string(c->why[0] ? c->why : NULL)});
+}
+
 int train_run(const struct train_run *run, struct train_result *result)
 {
     struct loop l = {.run = run, .result = result, .saved_step = -1};
@@ -466,9 +481,14 @@ int train_run(const struct train_run *run, struct train_result *result)
     char reason[1024];
     int rc;
 
-    *result = (struct train_result){
-        .quality = NAN, .best = NAN, .last_loss = NAN, .eval_loss = NAN, .resumed = run->resume};
-    TRACE_POINT(t, cache_clear, trace_bool(0));
+    *result = (struct train_result){.quality = NAN,
+                                    .best = NAN,
+                                    .last_loss = NAN,
+                                    .eval_loss = NAN,
+                                    .resumed = run->resume,
+                                    .cache = run->cache,
+                                    .exit_code = -1};
+    tell_cache(run);
     TRACE_START(t, init_start, trace_none());
     run->task->log(run->task->context, t);
     TRACE_POINT(t, seed, trace_int((long long)run->seed));

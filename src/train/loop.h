@@ -4,6 +4,7 @@
 #ifndef STAVE_TRAIN_LOOP_H
 #define STAVE_TRAIN_LOOP_H
 
+#include "data/cache_clear.h"
 #include "trace/trace.h"
 #include "train/session.h"
 
@@ -31,11 +32,13 @@ struct train_run {
     const struct train_settings *settings;
     const struct engine *engine;
     struct trace *trace;
-    const char *dir;              /* the run folder */
-    const char *init;             /* a file or run folder to take weights from, or NULL */
-    const struct name_map *names; /* whose names that file may have besides ours; may be NULL */
-    int only_evaluate;            /* one evaluation, no training, no checkpoint; wants init */
-    int resume;                   /* go on from the newest checkpoint in dir */
+    const char *dir;                 /* the run folder */
+    const char *init;                /* a file or run folder to take weights from, or NULL */
+    const struct name_map *names;    /* whose names that file may have besides ours; may be NULL */
+    const struct cache_clear *cache; /* what was done to the page cache before; NULL: nothing */
+    long long n_later;               /* runs that will leave their checkpoints beside this one's */
+    int only_evaluate;               /* one evaluation, no training, no checkpoint; wants init */
+    int resume;                      /* go on from the newest checkpoint in dir */
     uint64_t seed;
     /* Called at the start and after each evaluation and checkpoint with the result so far; may be
      * NULL. */
@@ -65,6 +68,8 @@ struct train_result {
     size_t n_values;
     double eval_loss; /* NAN when there was none */
     int64_t last_eval_ns;
+    const struct cache_clear *cache; /* the run's */
+    int exit_code; /* of the program, set by the command at the run's end; -1: not there yet */
     struct pipeline_counters counters; /* of the training pipeline */
 };
 

@@ -101,16 +101,17 @@ static int check_pipelines(const struct train_run *run)
 static int check_space(const struct train_run *run)
 {
     const int64_t free_bytes = file_free_bytes(run->dir);
-    const size_t needed =
-        (size_t)(CHECKPOINT_FILES - checkpoint_count(run->dir)) * run->needs.checkpoint;
+    const size_t files = (size_t)(CHECKPOINT_FILES - checkpoint_count(run->dir)) +
+                         CHECKPOINT_KEPT * (size_t)run->n_later;
+    const size_t needed = files * run->needs.checkpoint;
 
     if (free_bytes < 0 || (uint64_t)free_bytes >= needed)
         return 0;
-    return err(
-        E_IO,
-        "%s has room for %.1f MiB, and the checkpoints of this run take %.1f MiB; free some, "
-        "or choose a folder on another disk with --out",
-        run->dir, (double)free_bytes / 0x1p20, (double)needed / 0x1p20);
+    return err(E_IO,
+               "%s has room for %.1f MiB, and the checkpoints of %s take %.1f MiB; free some, "
+               "or choose a folder on another disk with --out",
+               run->dir, (double)free_bytes / 0x1p20, run->n_later ? "these runs" : "this run",
+               (double)needed / 0x1p20);
 }
 
 int train_open(struct train_run *run)

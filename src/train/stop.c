@@ -10,20 +10,24 @@ static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* Lock-free, hence safe in a handler and readable by every thread. */
 static atomic_int asked_by;
+/* The first request was passed on: the signal it stands for may still come. */
+static atomic_int twin_to_come;
 
-static void on_signal(int sig)
+static void on_signal(int sig, siginfo_t *info, void *context)
 {
+    const int passed_on = info->si_code == SI_QUEUE;
     int none = 0;
 
-    if (!atomic_compare_exchange_strong(&asked_by, &none, sig))
+    (void)context;
+    if (atomic_compare_exchange_strong(&asked_by, &none, sig))
+        atomic_store(&twin_to_come, passed_on);
+    else if (!passed_on && !atomic_exchange(&twin_to_come, 0))
         _exit(1);
 }
 
-static void handle(int sig, void (*handler)(int))
+static void install(int sig, struct sigaction action)
 {
-    struct sigaction action = {.sa_flags = SA_RESTART};
-
-    action.sa_handler = handler;
+    action.sa_flags |= SA_RESTART;
     sigemptyset(&action.sa_mask);
     if (sigaction(sig, &action, NULL) < 0)
         BUG("sigaction for signal %d failed", sig);
@@ -36,12 +40,24 @@ static int is_ignored(int sig)
     return sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_IGN;
 }
 
-void stop_install(void)
+void stop_add_signals(sigset_t *set)
 {
     for (size_t i = 0; i < COUNT_OF(stop_signals); i++)
         if (stop_signals[i] != SIGHUP || !is_ignored(SIGHUP))
-            handle(stop_signals[i], on_signal);
-    handle(SIGPIPE, SIG_IGN);
+            sigaddset(set, stop_signals[i]);
+}
+
+void stop_install(void)
+{
+    sigset_t mine;
+
+    sigemptyset(&mine);
+    stop_add_signals(&mine);
+    for (size_t i = 0; i < COUNT_OF(stop_signals); i++)
+        if (sigismember(&mine, stop_signals[i]))
+            install(stop_signals[i],
+                    (struct sigaction){.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO});
+    install(SIGPIPE, (struct sigaction){.sa_handler = SIG_IGN});
 }
 
 int stop_requested(void)
@@ -71,4 +87,5 @@ const char *stop_signal_name(void)
 void stop_reset(void)
 {
     atomic_store(&asked_by, 0);
+    atomic_store(&twin_to_come, 0);
 }

@@ -5,10 +5,13 @@
 #define STAVE_TRAIN_TASK_H
 
 #include "data/pipeline.h"
+#include "data/source.h"
 #include "eval/metric.h"
 #include "ops/ops.h"
 #include "trace/trace.h"
 #include "train/safetensors.h"
+
+enum { TASK_SOURCES = 2 };
 
 struct task {
     const char *name; /* "resnet50" */
@@ -27,6 +30,7 @@ struct task {
     /* Emits what the rules ask to know: submission_*, batch, hyper-parameters. */
     void (*log)(const void *context, struct trace *t);
     uint64_t n_train, n_eval;
+    const struct source *sources[TASK_SOURCES]; /* what the batches are read from; NULL: none */
     /* What somebody must know to use the weights, and whose they are ("workload"): goes into the
      * metadata of checkpoints and from there into exported files. */
     const struct safetensors_meta *facts;

@@ -319,7 +319,7 @@ static void run_settings(const struct workload_settings *s, const struct task *t
 
 static const struct rule_benchmark *benchmark(const struct workload_settings *s)
 {
-    return ruleset_benchmark(ruleset_find(workload_ruleset(&workload_resnet50, s)), "resnet");
+    return workload_benchmark(&workload_resnet50, s);
 }
 
 static size_t table_deviations(const struct rule_benchmark *b, const struct settings *s,
@@ -347,10 +347,7 @@ static const char *rules(const struct workload_settings *s, const struct task *t
     run_settings(s, t, &settings);
     deviations = table_deviations(benchmark(s), &settings, out);
     deviations += workload_closed_deviations(&workload_resnet50, s, out);
-    if (s->from_weights) {
-        deviations++;
-        str_add(out, "the run starts from given weights; the closed division wants random ones\n");
-    }
+    deviations += workload_start_deviations(benchmark(s), s, out);
     if (!s->computes) {
         deviations++;
         str_add(out, "the device computes nothing, so no result of it counts\n");
@@ -366,7 +363,7 @@ static void log_settings(const void *context, struct trace *t)
     struct settings s;
     struct str words = STR_INIT;
 
-    TRACE_POINT(t, submission_benchmark, trace_string("resnet"));
+    TRACE_POINT(t, submission_benchmark, trace_string(workload_resnet50.benchmark));
     TRACE_POINT(t, submission_division, trace_string(rules(r->s, r->task, &words)));
     TRACE_POINT(t, submission_org, trace_string(r->own->org));
     TRACE_POINT(t, submission_platform, trace_string(r->own->platform));
@@ -451,6 +448,8 @@ static int open_sources(struct resnet50_run *r, struct task *t)
         TRY(source_check_labels(r->train, demand));
     }
     TRY(source_check_labels(r->val, demand));
+    t->sources[0] = r->train;
+    t->sources[1] = r->val;
     t->n_train = r->train ? r->train->n_samples : 0;
     t->n_eval = r->val->n_samples;
     return 0;

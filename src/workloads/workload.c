@@ -121,3 +121,46 @@ int workload_check_ruleset(const struct workload *w, const struct workload_setti
         return err(E_USAGE, "round %s is without the benchmark %s", version, w->benchmark);
     return 0;
 }
+
+/* ---- the weights at the start ---- */
+
+const struct rule_benchmark *workload_benchmark(const struct workload *w,
+                                                const struct workload_settings *s)
+{
+    const struct ruleset *const r = ruleset_find(workload_ruleset(w, s));
+
+    return r && w->benchmark ? ruleset_benchmark(r, w->benchmark) : NULL;
+}
+
+size_t workload_start_deviations(const struct rule_benchmark *b, const struct workload_settings *s,
+                                 struct str *out)
+{
+    if (!s->from_weights == !b->published_weights)
+        return 0;
+    if (s->from_weights)
+        str_add(out, "the run starts from given weights; the closed division wants random ones\n");
+    else
+        str_add(out, "the run starts from random weights; the closed division wants the published "
+                     "ones\n");
+    return 1;
+}
+
+int workload_check_start(const struct workload *w, const struct rule_benchmark *b,
+                         const struct workload_settings *s, const struct task *t)
+{
+    struct workload_settings given = *s;
+    struct str words = STR_INIT;
+    int closed;
+
+    if (!b || !b->published_weights || s->from_weights)
+        return 0;
+    given.from_weights = 1;
+    closed = strcmp(w->rules(&given, t, &words), rules_division(0)) == 0;
+    str_release(&words);
+    if (!closed)
+        return 0;
+    return err(E_USAGE,
+               "in the closed division of ruleset %s %s starts from published weights, and this "
+               "run would start from random ones; give the published ones with --init FILE",
+               workload_ruleset(w, s), b->name);
+}

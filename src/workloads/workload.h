@@ -5,6 +5,7 @@
 
 #include "data/prepare.h"
 #include "data/settings.h"
+#include "rules/ruleset.h"
 #include "train/name_map.h"
 #include "train/settings.h"
 #include "train/task.h"
@@ -63,7 +64,7 @@ struct workload {
     /* Every option of train_options, data_options and the workload's own table must stand here. */
     const struct closed_option *closed;
     const char *ruleset;   /* the pinned MLPerf round: "4.0.0" */
-    const char *benchmark; /* its name there: "resnet" */
+    const char *benchmark; /* what the rules call it: "resnet"; NULL: they do not know it */
     /* Appends, a line each, what the pinned rules say of these settings and of the open task's
      * number of samples. Returns the division, "closed" or "open". */
     const char *(*rules)(const struct workload_settings *s, const struct task *t, struct str *out);
@@ -85,6 +86,18 @@ int workload_check_ruleset(const struct workload *w, const struct workload_setti
  * list does not know, which nobody has judged yet; returns how many. */
 size_t workload_closed_deviations(const struct workload *w, const struct workload_settings *s,
                                   struct str *out);
+
+/* What the rules that hold say of the workload; NULL when they do not know it. */
+const struct rule_benchmark *workload_benchmark(const struct workload *w,
+                                                const struct workload_settings *s);
+/* Random weights or given ones, as the closed division of the benchmark demands: appends a line and
+ * returns 1 when the run starts from the others. */
+size_t workload_start_deviations(const struct rule_benchmark *b, const struct workload_settings *s,
+                                 struct str *out);
+/* E_USAGE for a run that would be closed but for the published weights that its benchmark starts
+ * from: they are asked for, not passed over. b may be NULL. */
+int workload_check_start(const struct workload *w, const struct rule_benchmark *b,
+                         const struct workload_settings *s, const struct task *t);
 
 extern const struct workload *const workloads[]; /* ends with NULL */
 const struct workload *workload_find(const char *name);
