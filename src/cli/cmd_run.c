@@ -147,7 +147,8 @@ static int open_trace(struct run *r)
                                                                ? TERMINAL_LOWER_IS_BETTER
                                                                : TERMINAL_HIGHER_IS_BETTER};
     const struct rule_sink_options rules = {
-        ruleset_find(workload_ruleset(r->setup.workload, &r->setup.settings))};
+        .ruleset = ruleset_find(workload_ruleset(r->setup.workload, &r->setup.settings)),
+        .no_result = r->setup.settings.train.steps > 0};
     int rc;
 
     rc = again ? run_folder_keep_log(r->dir) : 0;
