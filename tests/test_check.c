@@ -120,9 +120,9 @@ static char *findings(const char *text, const char *round)
     const struct ruleset *const r = round ? ruleset_find(round) : NULL;
 
     str_add(&said, "");
-    assert_int_equal(rules_check_memory(text, strlen(text), r,
-                                        &(struct rule_visitor){write_finding, &said}, &v),
-                     0);
+    assert_int_equal(
+        rules_check_memory(text, strlen(text), r, &(struct rule_visitor){write_finding, &said}, &v),
+        0);
     assert_int_equal(v.stands, v.n[RULE_ERROR] + v.n[RULE_STRICT] == 0);
     assert_int_equal(v.official_accepts, v.n[RULE_ERROR] == 0);
     return str_detach(&said);
@@ -204,7 +204,8 @@ static void values(void **state)
                "error not-comparable eval_accuracy 26; error target-missed eval_accuracy 0; ");
     with_value("submission_status", "\"cloudy\"", "error value submission_status 7; ");
     with_value("opt_name", "\"adam\"", "error value opt_name 11; ");
-    with_value("submission_benchmark", "\"maskrcnn\"", "error no-such-sheet submission_benchmark 3; ");
+    with_value("submission_benchmark", "\"maskrcnn\"",
+               "error no-such-sheet submission_benchmark 3; ");
     with_value("submission_org", "\"\"", "error value submission_org 5; ");
 }
 
@@ -256,10 +257,10 @@ static void copies(void **state)
     (void)state;
     make(&log);
     log.line[log.n++] = xstrdup(log.line[8]);
-    expect(&log, "warning time-backwards global_batch_size 30; warning copies global_batch_size 0; ");
+    expect(&log,
+           "warning time-backwards global_batch_size 30; warning copies global_batch_size 0; ");
     make(&log);
-    log.line[log.n++] =
-        record(&(struct line){"global_batch_size", "32", ""}, 1700000060000);
+    log.line[log.n++] = record(&(struct line){"global_batch_size", "32", ""}, 1700000060000);
     expect(&log, "error contradiction global_batch_size 30; ");
 }
 
@@ -420,8 +421,7 @@ static void a_visitor_stops_the_check(void **state)
     struct rule_verdict v;
 
     (void)state;
-    assert_int_equal(
-        rules_check_memory("x", 1, NULL, &(struct rule_visitor){stop, NULL}, &v), -77);
+    assert_int_equal(rules_check_memory("x", 1, NULL, &(struct rule_visitor){stop, NULL}, &v), -77);
     assert_int_equal(
         rules_check_file("/nonexistent/log", NULL, &(struct rule_visitor){stop, NULL}, &v), E_IO);
 }
