@@ -3,13 +3,17 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/err.h"
 #include "base/str.h"
+#include "rules/check.h"
 #include "rules/ruleset.h"
+#include "rules/ruleset_parse.h"
 
 static const struct rule_benchmark *resnet(void)
 {
@@ -213,6 +217,135 @@ static void test_tables_make_sense(void **state)
     assert_int_equal(b->eval_every, 4);
 }
 
+/* ---- the files ---- */
+
+static void test_every_round_loads(void **state)
+{
+    (void)state;
+    for (const char *const *v = ruleset_versions(); *v; v++) {
+        const struct ruleset *const r = ruleset_find(*v);
+        struct str out = STR_INIT;
+
+        assert_string_equal(r->version, *v);
+        assert_ptr_equal(ruleset_find(*v), r);
+        ruleset_print(r, &out);
+        for (size_t i = 0; i < r->n_benchmarks; i++) {
+            assert_true(r->benchmarks[i].n_runs > 0 && r->benchmarks[i].target > 0);
+            ruleset_print_benchmark(r, &r->benchmarks[i], &out);
+        }
+        assert_true(out.len > 1000);
+        str_release(&out);
+    }
+    assert_int_equal(ruleset_unknown("9.9.9"), E_USAGE);
+    assert_non_null(strstr(err_reason(), "3.1.0, 4.0.0"));
+}
+
+/* Facts of the rounds, from the rules' tables. */
+static void test_facts(void **state)
+{
+    (void)state;
+    assert_true(ruleset_benchmark(ruleset_find("0.5.0"), "resnet")->target == 0.749);
+    assert_int_equal(ruleset_benchmark(ruleset_find("1.0.0"), "unet3d")->n_runs, 40);
+    assert_int_equal(ruleset_benchmark(ruleset_find("4.0.0"), "unet3d")->n_drop, 4);
+    assert_int_equal(ruleset_benchmark(ruleset_find("1.1.0"), "ssd")->eval_at[7], 80);
+    assert_int_equal(ruleset_benchmark(ruleset_find("2.0.0"), "ssd")->eval_every, 1);
+    assert_true(ruleset_benchmark(ruleset_find("2.1.0"), "rnnt")->lower_is_better);
+    assert_true(ruleset_benchmark(ruleset_find("2.1.0"), "minigo")->published_weights);
+    assert_false(ruleset_benchmark(ruleset_find("4.0.0"), "resnet")->published_weights);
+    assert_null(ruleset_benchmark(ruleset_find("4.0.0"), "maskrcnn"));
+    assert_int_equal(ruleset_tensors(ruleset_find("2.1.0"), "bert")->n, 398);
+    assert_int_equal(ruleset_tensors(ruleset_find("2.1.0"), "resnet")->n, 161);
+    assert_string_equal(ruleset_tensors(ruleset_find("1.0.0"), "rnnt")->names[1], "post_rnn");
+}
+
+static const char *source(const char *version)
+{
+    return strcmp(version, "1.0.0") == 0   ? "ruleset 1.0.0\n[log]\na once > 0; opens\nb some\n"
+                                             "[x]\nc once\nd once\n"
+           : strcmp(version, "round") == 0 ? "from round\n"
+                                           : NULL;
+}
+
+static void refused(const char *text, const char *words)
+{
+    struct ruleset *r = NULL;
+
+    assert_int_equal(ruleset_parse("f", text, source, &r), E_DATA);
+    assert_string_equal(err_reason(), words);
+}
+
+static void test_mistakes_are_named(void **state)
+{
+    (void)state;
+    refused("", "f: a line \"ruleset VERSION\" is missing");
+    refused("ruleset 1\n", "f: the first sheet is not [log]");
+    refused("ruleset 1\n[log]\na\n", "f:3: how often must the key be there?");
+    refused("ruleset 1\n[log]\na twice\n", "f:3: \"twice\" says not how often");
+    refused("ruleset 1\n[log]\na once > x\n", "f:3: expected a number, found \"x\"");
+    refused("ruleset 1\n[log]\na once > 1 2\n",
+            "f:3: expected \";\" or the end of the line, found \"2\"");
+    refused("ruleset 1\n[log]\na once is odd\n", "f:3: expected integer, found \"odd\"");
+    refused("ruleset 1\n[log]\na once after b\n",
+            "f: a of [log] comes after or before b, which the sheet lacks");
+    refused("ruleset 1\n[log]\na once tensors x\n",
+            "f: a of [log] wants the tensors of x, of which there is no list");
+    refused("from 7\n", "f:1: there is no round 7");
+    refused("from round\n", "round.rules:1: rounds build on one another without end");
+    refused("ruleset 1\n[log]\na once = \"b\n", "f:3: a quotation that does not end");
+    refused("ruleset 1\n[tensors x]\na{1..b}\n", "f:3: expected a range, such as {0..23}");
+}
+
+static void test_a_round_builds_on_another(void **state)
+{
+    struct ruleset *r = NULL;
+    const struct rule_key *const *rows;
+    size_t n;
+
+    (void)state;
+    assert_int_equal(
+        ruleset_parse("f", "ruleset 2\nfrom 1.0.0\n[x]\nc dropped\ne some\n", source, &r), 0);
+    assert_string_equal(r->version, "2");
+    assert_int_equal(r->sheets[ruleset_sheet(r, "x")].n_keys, 2);
+    assert_string_equal(r->sheets[ruleset_sheet(r, "x")].keys[0].name, "d");
+    rows = ruleset_rows(r, ruleset_name(r, "a"), &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(rows[0]->count, RULE_ONCE);
+    assert_int_equal(ruleset_name(r, "c"), -1);
+    ruleset_free(r);
+}
+
+static int count(void *context, const struct rule_finding *f)
+{
+    *(size_t *)context += f->severity == RULE_ERROR;
+    return 0;
+}
+
+/* What an earlier sheet found of a key does not count when a later one names it, too. */
+static void test_a_later_sheet_takes_back(void **state)
+{
+    static const char rules[] = "ruleset 1\nlines MLLOG\n[log]\na once opens\nb once > 5\n"
+                                "[x]\nb any\n";
+    static const char log[] =
+        ":::MLLOG {\"time_ms\": 1, \"key\": \"b\", \"value\": 1, \"metadata\": {}}\n"
+        ":::MLLOG {\"time_ms\": 1, \"key\": \"a\", \"value\": \"%c\", \"metadata\": {}}\n";
+    struct ruleset *r = NULL;
+    struct rule_verdict v;
+    size_t n = 0;
+    char text[512];
+
+    (void)state;
+    assert_int_equal(ruleset_parse("f", rules, NULL, &r), 0);
+    snprintf(text, sizeof(text), log, 'x');
+    assert_int_equal(
+        rules_check_memory(text, strlen(text), r, &(struct rule_visitor){count, &n}, &v), 0);
+    assert_int_equal(n, 0);
+    snprintf(text, sizeof(text), log, 'y'); /* there is no such sheet, and b counts */
+    assert_int_equal(
+        rules_check_memory(text, strlen(text), r, &(struct rule_visitor){count, &n}, &v), 0);
+    assert_int_equal(n, 2);
+    ruleset_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +356,11 @@ int main(void)
         cmocka_unit_test(test_momentum_is_free_for_large_batches),
         cmocka_unit_test(test_reference_convergence),
         cmocka_unit_test(test_tables_make_sense),
+        cmocka_unit_test(test_every_round_loads),
+        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_mistakes_are_named),
+        cmocka_unit_test(test_a_round_builds_on_another),
+        cmocka_unit_test(test_a_later_sheet_takes_back),
     };
 
     return cmocka_run_group_tests_name("rules", tests, NULL, NULL);

@@ -72,7 +72,7 @@ static void print_verdict(const struct report *r, const struct rule_verdict *v)
     if (v->benchmark[0])
         printf("; %s%s%s", v->division, v->division[0] ? " " : "", v->benchmark);
     printf("; %zu records", v->n_records);
-    for (int s = 0; s < N_RULE_SEVERITIES; s++)
+    for (enum rule_severity s = 0; s < N_RULE_SEVERITIES; s++)
         if (v->n[s])
             printf(", %zu %s%s", v->n[s], rule_severity_name(s),
                    v->n[s] > 1 && s != RULE_STRICT ? "s" : "");
@@ -121,7 +121,7 @@ static void print_json(const struct report *r, const struct rule_verdict *v)
     if (v->benchmark[0])
         add_member(&out, "benchmark", v->benchmark);
     str_printf(&out, ", \"records\": %zu", v->n_records);
-    for (int s = 0; s < N_RULE_SEVERITIES; s++)
+    for (enum rule_severity s = 0; s < N_RULE_SEVERITIES; s++)
         str_printf(&out, ", \"%s\": %zu", rule_severity_name(s), v->n[s]);
     printf("%s, \"findings\": [%s]}", out.s, r->json.len ? r->json.s : "");
     str_release(&out);

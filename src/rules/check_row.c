@@ -224,7 +224,7 @@ void check_row(struct rule_check *c, const struct rule_key *key, const struct ml
             is_fine = 0;
         }
     for (size_t i = 0; i < key->text.n; i++)
-        if (eval(c, &key->text.all[i], r) != RULE_PASSES)
+        if (eval(c, &key->text.all[i], r) == RULE_FAILS)
             complain(c, key, &key->text.all[i], r, RULE_WARNING);
     if (key->count == RULE_SETTING)
         return;

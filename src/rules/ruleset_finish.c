@@ -130,7 +130,7 @@ static int is_below(const char *name, const char *prefix)
 static void set_parents(struct ruleset *r)
 {
     for (size_t i = 0; i < r->n_sheets; i++) {
-        r->sheets[i].parent = -1;
+        r->sheets[i].parent = r->format == MLLOG_FORMAT_05 ? 0 : -1;
         r->sheets[i].advises = r->format == MLLOG_FORMAT_05 && i > 0;
     }
     for (size_t i = 0; i < r->n_sheets; i++)

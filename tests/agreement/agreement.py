@@ -14,6 +14,7 @@ import tempfile
 
 import mutate
 import official
+import variants
 
 # What we refuse and the official checker accepts, on purpose: docs/rules.md gives the reasons.
 STRICTER = {"stop-before-start", "time-no-number", "glued", "field-type", "no-blank", "too-deep", "too-long", "cut",
@@ -123,6 +124,20 @@ def spoil(rng, folder, good, n):
         yield ruleset, write(folder, f"m{i}", text), f"{ruleset} {name}: {', '.join(done)}"
 
 
+def show_variants(stave, folder, good, table):
+    """The variants one by one."""
+    log = next(log for name, log, _ in good["4.0.0"] if name == "closed resnet_lars")
+    made = [(name, write(folder, f"v{i}", text))
+            for i, (name, text) in enumerate(variants.texts(log, lambda r: official.line_of(r, "4.0.0")))]
+    print(f"{'a closed resnet log, 4.0.0':42}{'official':22}stave")
+    for (name, path), mine in zip(made, ours(stave, "4.0.0", [p for _, p in made])):
+        theirs = official.judge(path, "4.0.0")
+        said = [f"{f['severity']} {f['name']}" for f in mine["findings"] if f["severity"] in ("error", "strict")]
+        word = {True: "accepts", False: "refuses"}.get(theirs, f"refuses ({theirs})")
+        print(f"  {name:40}{word:22}{'stands' if mine['stands'] else 'refuses: ' + ', '.join(sorted(set(said)))}")
+        table.add("variants", theirs, mine, name)
+
+
 def run_made(stave, n, seed):
     rng = random.Random(seed)
     print(f"seed {seed}")
@@ -132,6 +147,7 @@ def run_made(stave, n, seed):
         for ruleset, logs in good.items():
             for (name, _, path), mine in zip(logs, ours(stave, ruleset, [p for _, _, p in logs])):
                 table.add(f"{ruleset} as it should", True, mine, f"{ruleset} {name}, untouched")
+        show_variants(stave, folder, good, table)
         made = list(spoil(rng, folder, good, n))
         for ruleset in good:
             mine = [m for m in made if m[0] == ruleset]

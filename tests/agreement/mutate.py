@@ -2,9 +2,10 @@
 import copy
 import json
 
+# Not among the benchmarks: "common", whose sheet asks for itself again, so that the checker never ends.
 VALUES = [None, True, False, 0, 1, 2, -1, 0.5, 1.0, 76.01, 0.759, 1e-4, 9.999999747378752e-05, 2e-4,
           3e-4, 1e-07, 8192, 1000, 2.5, 1e400, float("nan"), "", "x", "0.5", "closed", "open", "lars", "sgd",
-          "adam", "resnet", "bert", "minigo", "maskrcnn", "rnnt", "gnmt", "stable_diffusion", "common", [], [1], [1, 2], [40, 50], ["a", "b"], {},
+          "adam", "resnet", "bert", "minigo", "maskrcnn", "rnnt", "gnmt", "stable_diffusion", [], [1], [1, 2], [40, 50], ["a", "b"], {},
           {"BBOX": 0.4}, {"BBOX": 0.4, "SEGM": 0.4}, {"a": 1, "b": 2}, "epoch_num", "ab"]
 TIMES = ["same", "1700000000500", 1700000000500.5, 0, -5, 1e18, "1.2.3", "abc", " 17 ", "nan", "1e3", None]
 
@@ -120,7 +121,7 @@ def other_division(rng, log):
 def other_benchmark(rng, log):
     log[_pick(rng, log, "submission_benchmark")]["value"] = rng.choice(
         ["resnet", "ssd", "bert", "dlrm", "gpt3", "unet3d", "minigo", "dlrm_dcnv2", "maskrcnn", "gnn",
-         "llama2_70b_lora", "transformer", "ncf", "Resnet", "common", ""])
+         "llama2_70b_lora", "transformer", "ncf", "Resnet", ""])
 
 
 RECORDS = [drop, drop, drop, drop_all, copy_record, copy_changed, change_value, change_value, nudge_value,
@@ -152,8 +153,7 @@ def new_line_in(rng, lines):
 
 def glue(rng, lines):
     i = _at(rng, lines)
-    # The checker's search takes quadratic time on what follows a record.
-    if i + 1 < len(lines) and len(lines[i + 1]) < 10000:
+    if i + 1 < len(lines):
         lines[i:i + 2] = [lines[i] + rng.choice(["", " ", "; "]) + lines[i + 1]]
 
 
@@ -229,5 +229,7 @@ def mutate(rng, log, line_of):
         f = rng.choice(LINES)
         f(rng, lines)
         done.append(f.__name__)
+    # The checker's search takes quadratic time on what follows a record: minutes for a long line.
+    lines = [line[:line.rfind(":::MLL") + 5000] if ":::MLL" in line else line for line in lines]
     text = "\n".join(lines) + ("" if rng.random() < 0.05 else "\n")
     return text, done
