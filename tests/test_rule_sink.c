@@ -10,11 +10,18 @@
 #include "base/err.h"
 #include "cli/rule_sink.h"
 
-static void open_sink(struct trace *t)
+static void open_sink_for(struct trace *t, int only_part)
 {
     trace_open(t);
     assert_int_equal(
-        trace_add(t, &rule_sink, &(struct rule_sink_options){ruleset_find(RULESET_PINNED)}), 0);
+        trace_add(t, &rule_sink,
+                  &(struct rule_sink_options){ruleset_find(RULESET_PINNED), only_part}),
+        0);
+}
+
+static void open_sink(struct trace *t)
+{
+    open_sink_for(t, 0);
 }
 
 static void begin(struct trace *t, const char *org)
@@ -81,6 +88,10 @@ static void what_is_missing_counts_for_results_only(void **state)
     open_sink(&t);
     begin(&t, "org");
     stop(&t, "aborted");
+    assert_int_equal(trace_close(&t), 0);
+    open_sink_for(&t, 1);
+    begin(&t, "org");
+    stop(&t, "success");
     assert_int_equal(trace_close(&t), 0);
     open_sink(&t);
     begin(&t, "org");

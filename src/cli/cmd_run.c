@@ -148,7 +148,7 @@ static int open_trace(struct run *r)
                                                                : TERMINAL_HIGHER_IS_BETTER};
     const struct rule_sink_options rules = {
         .ruleset = ruleset_find(workload_ruleset(r->setup.workload, &r->setup.settings)),
-        .no_result = r->setup.settings.train.steps > 0};
+        .only_part = r->goes_on || r->setup.settings.train.steps > 0};
     int rc;
 
     rc = again ? run_folder_keep_log(r->dir) : 0;
@@ -159,7 +159,7 @@ static int open_trace(struct run *r)
         rc = trace_add(&r->trace, &jsonl_sink, &jsonl);
     if (rc == 0)
         rc = trace_add(&r->trace, &terminal_sink, &terminal);
-    if (rc == 0 && r->own.only != ONLY_EVALUATE)
+    if (rc == 0 && r->setup.workload->benchmark && r->own.only != ONLY_EVALUATE)
         rc = trace_add(&r->trace, &rule_sink, &rules);
     free(log);
     free(events);

@@ -14,7 +14,7 @@ struct watch {
     size_t number;   /* of the line */
     size_t n_violations;
     char *first;
-    int is_success, no_result;
+    int only_part, is_success;
     const char *version;
 };
 
@@ -43,7 +43,7 @@ static int watch_open(void **state, const void *options)
 
     w->check = rule_check_new(o->ruleset, &(struct rule_visitor){on_finding, w});
     w->version = o->ruleset->version;
-    w->no_result = o->no_result;
+    w->only_part = o->only_part;
     *state = w;
     return 0;
 }
@@ -89,7 +89,7 @@ static int watch_close(void *state)
     struct rule_verdict verdict;
     int rc = 0;
 
-    if (w->is_success && !w->no_result)
+    if (w->is_success && !w->only_part)
         rule_check_finish(w->check, &verdict);
     if (w->n_violations)
         rc = err(E_DATA, "%zu %s against ruleset %s, the first: %s", w->n_violations,

@@ -10,7 +10,7 @@
 
 struct rule_sink_options {
     const struct ruleset *ruleset;
-    int no_result; /* the run was asked for some steps: its log may lack what a result needs */
+    int only_part; /* the log covers no whole run: nothing is missing from it */
 };
 extern const struct trace_sink_ops rule_sink;
 

@@ -117,7 +117,7 @@ int workload_check_ruleset(const struct workload *w, const struct workload_setti
     if (r->format != MLLOG_FORMAT_JSON)
         return err(E_USAGE, "a run writes the log of the rounds from 0.7.0 on, not that of %s",
                    version);
-    if (!ruleset_benchmark(r, w->benchmark))
+    if (w->benchmark && !ruleset_benchmark(r, w->benchmark))
         return err(E_USAGE, "round %s is without the benchmark %s", version, w->benchmark);
     return 0;
 }

@@ -64,7 +64,7 @@ struct workload {
     /* Every option of train_options, data_options and the workload's own table must stand here. */
     const struct closed_option *closed;
     const char *ruleset;   /* the pinned MLPerf round: "4.0.0" */
-    const char *benchmark; /* what the rules call it: "resnet"; NULL: they do not know it */
+    const char *benchmark; /* its name there: "resnet"; NULL: it is none of MLPerf's */
     /* Appends, a line each, what the pinned rules say of these settings and of the open task's
      * number of samples. Returns the division, "closed" or "open". */
     const char *(*rules)(const struct workload_settings *s, const struct task *t, struct str *out);
