@@ -11,7 +11,8 @@
 enum { RUN_TRAIN = 24, RUN_VAL = 10, RUN_CLASSES = 3 };
 
 /* What is wrong with one record of a data set. */
-enum run_damage { DAMAGE_NONE, DAMAGE_CUT, DAMAGE_EMPTY, DAMAGE_LABEL, DAMAGE_LARGE };
+/* OTHER: the picture of another class, and nothing to complain of. */
+enum run_damage { DAMAGE_NONE, DAMAGE_CUT, DAMAGE_EMPTY, DAMAGE_LABEL, DAMAGE_LARGE, DAMAGE_OTHER };
 
 /* Writes dir/SPLIT.rec with n pictures; damage[i] for record i, or NULL. */
 void run_data(const char *dir, const char *split, int n, const enum run_damage *damage);

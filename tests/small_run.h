@@ -22,6 +22,7 @@
 #include "cli/command.h"
 #include "ops/ops.h"
 #include "run_fixture.h"
+#include "trace/trace.h"
 #include "train/checkpoint.h"
 #include "workloads/workload.h"
 
@@ -84,7 +85,11 @@ static int small_stream(void *context, enum pipeline_mode mode, int batch, uint6
 static void small_log(const void *context, struct trace *t)
 {
     (void)context;
-    (void)t;
+    TRACE_POINT(t, submission_benchmark, trace_string(SMALL_BENCHMARK));
+    TRACE_POINT(t, submission_division, trace_string(SMALL_DIVISION));
+    TRACE_POINT(t, submission_org, trace_string("Stave's tests"));
+    TRACE_POINT(t, submission_platform, trace_string("a test"));
+    TRACE_POINT(t, submission_status, trace_string("research"));
 }
 
 static void small_close(struct task *t)
@@ -237,10 +242,13 @@ UNUSED_FUNCTION int small_wait(pid_t pid)
     "--schedule cosine --warmup-epochs 0.5"
 enum { SMALL_STEPS = 12 };
 
+/* No model has all right: the checks of the rounds want an accuracy below 1. */
 UNUSED_FUNCTION void small_data(const char *dir)
 {
+    static const enum run_damage one_other[RUN_VAL] = {DAMAGE_OTHER};
+
     run_data(dir, "train", RUN_TRAIN, NULL);
-    run_data(dir, "val", RUN_VAL, NULL);
+    run_data(dir, "val", RUN_VAL, one_other);
 }
 
 static char *small_bytes(const char *dir, const char *name, size_t *n)
