@@ -23,6 +23,10 @@ struct rule_check *rule_check_new(const struct ruleset *r, const struct rule_vis
     c->order.block_first = -1;
     c->own.last_ms = -INFINITY;
     c->own.run_stop_ms = c->own.run_final_ms = NAN;
+    c->gathered = -1;
+    for (size_t i = 0; i < r->n_sheets; i++)
+        if (r->sheets[i].gather.from)
+            c->gathered = ruleset_name(r, r->sheets[i].gather.from);
     c->verdict.version = r->version;
     str_add(&c->found, "");
     str_add(&c->expected, "");
@@ -177,7 +181,8 @@ int rule_check_record(struct rule_check *c, const struct mllog_record *r)
     if (name >= 0) {
         const int opens = check_rows(c, name, r);
 
-        check_gather(c, r);
+        if (name == c->gathered)
+            check_gather(c, r);
         advance(c, r);
         if (opens)
             check_release_held(c);

@@ -69,6 +69,7 @@ struct rule_check {
     enum sheet_state *sheets;
     struct gather_group *groups;
     size_t n_groups;
+    int gathered; /* the number of the key that sheets gather; -1: none do */
     size_t n_records;
     double first_init_start_ms, init_limit_ms;
     struct order_state order;
