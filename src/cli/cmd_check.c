@@ -1,5 +1,6 @@
 /* `stave check`: MLPerf logs against a ruleset. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -9,7 +10,7 @@
 
 struct check_settings {
     char *ruleset;
-    int json, quiet;
+    int json, quiet, all;
 };
 
 /* clang-format off */
@@ -19,11 +20,22 @@ static const struct opt_row rows[] = {
     ROW("ruleset", OPT_STRING, ruleset, .arg = "ROUND",
         .help = "The round whose rules hold; else 0.5.0 or 0.6.0 where the lines have its format, and " RULESET_PINNED " otherwise"),
     ROW("quiet", OPT_BOOL, quiet, .dflt = "no", .help = "Print no warnings and notes"),
+    ROW("all", OPT_BOOL, all, .dflt = "no", .help = "Print every finding, also of a kind that comes again and again"),
     ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print one JSON document"),
 };
 /* clang-format on */
 
 static const struct opt_table options = {"check", rows, COUNT_OF(rows)};
+
+/* Findings of one kind that are printed: a log of a gigabyte may hold millions. */
+static const size_t most_printed[N_RULE_SEVERITIES] = {100, 100, 3, 3};
+
+/* Findings of one name. */
+struct kind {
+    char *name;
+    enum rule_severity severity;
+    size_t n;
+};
 
 /* One file being checked. */
 struct report {
@@ -31,7 +43,35 @@ struct report {
     const char *path;
     struct str json; /* of its findings */
     size_t n;
+    struct kind *kinds;
+    size_t n_kinds;
 };
+
+static struct kind *kind_of(struct report *r, const struct rule_finding *f)
+{
+    for (size_t i = 0; i < r->n_kinds; i++)
+        if (r->kinds[i].severity == f->severity && strcmp(r->kinds[i].name, f->name) == 0)
+            return &r->kinds[i];
+    r->kinds = xrealloc(r->kinds, (r->n_kinds + 1) * sizeof(*r->kinds));
+    r->kinds[r->n_kinds] = (struct kind){.name = xstrdup(f->name), .severity = f->severity};
+    return &r->kinds[r->n_kinds++];
+}
+
+/* How many of a kind were not printed. */
+static size_t left_out(const struct report *r, const struct kind *k)
+{
+    const size_t most = most_printed[k->severity];
+
+    return r->own->all || k->n <= most ? 0 : k->n - most;
+}
+
+static void report_release(struct report *r)
+{
+    for (size_t i = 0; i < r->n_kinds; i++)
+        free(r->kinds[i].name);
+    free(r->kinds);
+    str_release(&r->json);
+}
 
 /* ---- text ---- */
 
@@ -63,10 +103,25 @@ static void print_finding(const struct report *r, const struct rule_finding *f)
     printf(" [%s; %s]\n", f->name, f->rule);
 }
 
+static void print_left_out(const struct report *r)
+{
+    for (size_t i = 0; i < r->n_kinds; i++) {
+        const struct kind *const k = &r->kinds[i];
+        const size_t n = left_out(r, k);
+
+        if (n == 0)
+            continue;
+        put_clean(r->path);
+        printf(": %s: %zu more of %s; --all prints them\n", rule_severity_name(k->severity), n,
+               k->name);
+    }
+}
+
 static void print_verdict(const struct report *r, const struct rule_verdict *v)
 {
     const char *const how = !v->guessed ? "" : ", by the format of its lines";
 
+    print_left_out(r);
     put_clean(r->path);
     printf(": %s under ruleset %s%s", v->stands ? "stands" : "does not stand", v->version, how);
     if (v->benchmark[0])
@@ -123,7 +178,14 @@ static void print_json(const struct report *r, const struct rule_verdict *v)
     str_printf(&out, ", \"records\": %zu", v->n_records);
     for (enum rule_severity s = 0; s < N_RULE_SEVERITIES; s++)
         str_printf(&out, ", \"%s\": %zu", rule_severity_name(s), v->n[s]);
-    printf("%s, \"findings\": [%s]}", out.s, r->json.len ? r->json.s : "");
+    str_printf(&out, ", \"findings\": [%s], \"left_out\": {", r->json.len ? r->json.s : "");
+    for (size_t i = 0, n = 0; i < r->n_kinds; i++)
+        if (left_out(r, &r->kinds[i])) {
+            str_add(&out, n++ ? ", " : "");
+            str_add_json(&out, r->kinds[i].name);
+            str_printf(&out, ": %zu", left_out(r, &r->kinds[i]));
+        }
+    printf("%s}}", out.s);
     str_release(&out);
 }
 
@@ -132,8 +194,13 @@ static void print_json(const struct report *r, const struct rule_verdict *v)
 static int on_finding(void *context, const struct rule_finding *f)
 {
     struct report *const r = context;
+    struct kind *kind;
 
     if (r->own->quiet && f->severity > RULE_STRICT)
+        return 0;
+    kind = kind_of(r, f);
+    kind->n++;
+    if (left_out(r, kind))
         return 0;
     if (r->own->json)
         add_finding(r, f);
@@ -142,21 +209,39 @@ static int on_finding(void *context, const struct rule_finding *f)
     return 0;
 }
 
+/* Says why a file can not be read; the others are checked all the same. */
+static void print_unreadable(const struct check_settings *own, const char *path)
+{
+    struct str out = STR_INIT;
+
+    if (!own->json) {
+        err_print("", err_reason());
+        return;
+    }
+    str_add(&out, "  {\"file\": ");
+    str_add_json(&out, path);
+    add_member(&out, "error", err_reason());
+    printf("%s}", out.s);
+    str_release(&out);
+}
+
+/* Returns the exit code for this file. */
 static int check_file(const struct check_settings *own, const struct ruleset *ruleset,
-                      const char *path, int *stands)
+                      const char *path)
 {
     struct report r = {.own = own, .path = path};
     struct rule_verdict verdict;
     const int rc =
         rules_check_file(path, ruleset, &(struct rule_visitor){on_finding, &r}, &verdict);
 
-    if (rc == 0 && own->json)
+    if (rc < 0)
+        print_unreadable(own, path);
+    else if (own->json)
         print_json(&r, &verdict);
-    else if (rc == 0)
+    else
         print_verdict(&r, &verdict);
-    str_release(&r.json);
-    *stands = verdict.stands;
-    return rc;
+    report_release(&r);
+    return rc < 0 ? EXIT_WORLD : verdict.stands ? EXIT_REACHED : EXIT_UNTRUSTWORTHY;
 }
 
 static int check_files(const struct check_settings *own, struct command_line *line)
@@ -169,15 +254,12 @@ static int check_files(const struct check_settings *own, struct command_line *li
     if (own->json)
         printf("[\n");
     for (int i = 0; i < line->n_args; i++) {
-        int stands, rc;
+        const int code = check_file(own, ruleset, line->args[i]);
 
-        rc = check_file(own, ruleset, line->args[i], &stands);
-        if (rc < 0)
-            return rc;
         if (own->json)
             printf("%s\n", i + 1 < line->n_args ? "," : "");
-        if (!stands)
-            worst = EXIT_UNTRUSTWORTHY;
+        if (code == EXIT_WORLD || worst == EXIT_REACHED)
+            worst = code;
     }
     if (own->json)
         printf("]\n");

@@ -156,7 +156,7 @@ static void add_key(const struct ruleset *r, const struct rule_key *k, struct st
         str_printf(&line, "%severy one of the %zu names of %s, once", line.len ? "; " : "",
                    ruleset_tensors(r, k->tensors)->n, k->tensors);
     for (size_t i = 0; i < k->reaches.n; i++) {
-        str_add(&line, i ? " and " : line.len ? "; in one record at least " : "at least once ");
+        str_add(&line, i ? " and " : line.len ? "; in at least one record: " : "at least once: ");
         rule_add_wanted(&k->reaches.all[i], &line);
     }
     add_tests(&k->text, "by the rules' text ", &line);
