@@ -1,8 +1,11 @@
-/* `stave check`: MLPerf logs against a ruleset. */
+/* `stave check`: MLPerf logs against a ruleset. Several files are checked at once, each into a text
+ * of its own; the texts are printed in the order of the command line. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpus.h"
 #include "base/err.h"
 #include "cli/command_line.h"
 #include "rules/check.h"
@@ -41,6 +44,7 @@ struct kind {
 struct report {
     const struct check_settings *own;
     const char *path;
+    struct str *out;
     struct str json; /* of its findings */
     size_t n;
     struct kind *kinds;
@@ -76,31 +80,31 @@ static void report_release(struct report *r)
 /* ---- text ---- */
 
 /* What a log holds may move a terminal's cursor. */
-static void put_clean(const char *s)
+static void put_clean(const struct report *r, const char *s)
 {
     for (; *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            printf("\\x%02x", (unsigned char)*s);
+            str_printf(r->out, "\\x%02x", (unsigned char)*s);
         else
-            putchar(*s);
+            str_printf(r->out, "%c", *s);
 }
 
 static void print_finding(const struct report *r, const struct rule_finding *f)
 {
-    put_clean(r->path);
+    put_clean(r, r->path);
     if (f->line)
-        printf(":%zu:%zu", f->line, f->column);
-    printf(": %s: ", rule_severity_name(f->severity));
+        str_printf(r->out, ":%zu:%zu", f->line, f->column);
+    str_printf(r->out, ": %s: ", rule_severity_name(f->severity));
     if (f->key[0]) {
-        put_clean(f->key);
-        printf(": ");
+        put_clean(r, f->key);
+        str_printf(r->out, ": ");
     }
-    put_clean(f->found);
+    put_clean(r, f->found);
     if (f->expected[0]) {
-        printf("; expected ");
-        put_clean(f->expected);
+        str_printf(r->out, "; expected ");
+        put_clean(r, f->expected);
     }
-    printf(" [%s; %s]\n", f->name, f->rule);
+    str_printf(r->out, " [%s; %s]\n", f->name, f->rule);
 }
 
 static void print_left_out(const struct report *r)
@@ -111,9 +115,9 @@ static void print_left_out(const struct report *r)
 
         if (n == 0)
             continue;
-        put_clean(r->path);
-        printf(": %s: %zu more of %s; --all prints them\n", rule_severity_name(k->severity), n,
-               k->name);
+        put_clean(r, r->path);
+        str_printf(r->out, ": %s: %zu more of %s; --all prints them\n",
+                   rule_severity_name(k->severity), n, k->name);
     }
 }
 
@@ -122,18 +126,19 @@ static void print_verdict(const struct report *r, const struct rule_verdict *v)
     const char *const how = !v->guessed ? "" : ", by the format of its lines";
 
     print_left_out(r);
-    put_clean(r->path);
-    printf(": %s under ruleset %s%s", v->stands ? "stands" : "does not stand", v->version, how);
+    put_clean(r, r->path);
+    str_printf(r->out, ": %s under ruleset %s%s", v->stands ? "stands" : "does not stand",
+               v->version, how);
     if (v->benchmark[0])
-        printf("; %s%s%s", v->division, v->division[0] ? " " : "", v->benchmark);
-    printf("; %zu records", v->n_records);
+        str_printf(r->out, "; %s%s%s", v->division, v->division[0] ? " " : "", v->benchmark);
+    str_printf(r->out, "; %zu records", v->n_records);
     for (enum rule_severity s = 0; s < N_RULE_SEVERITIES; s++)
         if (v->n[s])
-            printf(", %zu %s%s", v->n[s], rule_severity_name(s),
-                   v->n[s] > 1 && s != RULE_STRICT ? "s" : "");
+            str_printf(r->out, ", %zu %s%s", v->n[s], rule_severity_name(s),
+                       v->n[s] > 1 && s != RULE_STRICT ? "s" : "");
     if (v->official_accepts && !v->stands)
-        printf("; the official checker accepts it");
-    printf("\n");
+        str_printf(r->out, "; the official checker accepts it");
+    str_printf(r->out, "\n");
 }
 
 /* ---- JSON ---- */
@@ -185,7 +190,7 @@ static void print_json(const struct report *r, const struct rule_verdict *v)
             str_add_json(&out, r->kinds[i].name);
             str_printf(&out, ": %zu", left_out(r, &r->kinds[i]));
         }
-    printf("%s}}", out.s);
+    str_printf(r->out, "%s}}", out.s);
     str_release(&out);
 }
 
@@ -209,61 +214,162 @@ static int on_finding(void *context, const struct rule_finding *f)
     return 0;
 }
 
-/* Says why a file can not be read; the others are checked all the same. */
-static void print_unreadable(const struct check_settings *own, const char *path)
+/* ---- one file ---- */
+
+struct job {
+    struct str text; /* for stdout */
+    char *reason;    /* why the file can not be read; heap, or NULL */
+    int code;        /* the exit code for this file */
+    int done;
+};
+
+static void add_unreadable(const struct report *r)
 {
     struct str out = STR_INIT;
 
-    if (!own->json) {
-        err_print("", err_reason());
-        return;
-    }
     str_add(&out, "  {\"file\": ");
-    str_add_json(&out, path);
+    str_add_json(&out, r->path);
     add_member(&out, "error", err_reason());
-    printf("%s}", out.s);
+    str_printf(r->out, "%s}", out.s);
     str_release(&out);
 }
 
-/* Returns the exit code for this file. */
-static int check_file(const struct check_settings *own, const struct ruleset *ruleset,
-                      const char *path)
+static void check_file(const struct check_settings *own, const struct ruleset *ruleset,
+                       const char *path, struct job *job)
 {
-    struct report r = {.own = own, .path = path};
+    struct report r = {.own = own, .path = path, .out = &job->text};
     struct rule_verdict verdict;
     const int rc =
         rules_check_file(path, ruleset, &(struct rule_visitor){on_finding, &r}, &verdict);
 
     if (rc < 0)
-        print_unreadable(own, path);
-    else if (own->json)
+        job->reason = xstrdup(err_reason());
+    if (rc < 0 && own->json)
+        add_unreadable(&r);
+    else if (rc == 0 && own->json)
         print_json(&r, &verdict);
-    else
+    else if (rc == 0)
         print_verdict(&r, &verdict);
+    job->code = rc < 0 ? EXIT_WORLD : verdict.stands ? EXIT_REACHED : EXIT_UNTRUSTWORTHY;
     report_release(&r);
-    return rc < 0 ? EXIT_WORLD : verdict.stands ? EXIT_REACHED : EXIT_UNTRUSTWORTHY;
 }
 
-static int check_files(const struct check_settings *own, struct command_line *line)
+/* ---- all files ---- */
+
+/* Threads take the next file each, but none that is AHEAD of what has been printed. */
+enum { AHEAD = 64, MOST_THREADS = 16 };
+
+struct queue {
+    const struct check_settings *own;
+    const struct ruleset *ruleset;
+    const char *const *paths;
+    struct job *jobs;
+    int n, next, printed;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+};
+
+static void *work(void *arg)
 {
-    const struct ruleset *const ruleset = own->ruleset ? ruleset_find(own->ruleset) : NULL;
+    struct queue *const q = arg;
+
+    pthread_mutex_lock(&q->lock);
+    while (q->next < q->n) {
+        const int i = q->next;
+
+        if (i >= q->printed + AHEAD) {
+            pthread_cond_wait(&q->changed, &q->lock);
+            continue;
+        }
+        q->next++;
+        pthread_mutex_unlock(&q->lock);
+        check_file(q->own, q->ruleset, q->paths[i], &q->jobs[i]);
+        pthread_mutex_lock(&q->lock);
+        q->jobs[i].done = 1;
+        pthread_cond_broadcast(&q->changed);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+static void print_job(const struct queue *q, int i)
+{
+    struct job *const job = &q->jobs[i];
+
+    fwrite(job->text.s, 1, job->text.len, stdout);
+    if (q->own->json)
+        printf("%s\n", i + 1 < q->n ? "," : "");
+    else if (job->reason)
+        err_print("", job->reason);
+    str_release(&job->text);
+    free(job->reason);
+}
+
+/* Prints them in order as they are done; returns the exit code. */
+static int print_all(struct queue *q)
+{
     int worst = EXIT_REACHED;
 
-    if (own->ruleset && !ruleset)
+    for (int i = 0; i < q->n; i++) {
+        pthread_mutex_lock(&q->lock);
+        while (!q->jobs[i].done)
+            pthread_cond_wait(&q->changed, &q->lock);
+        q->printed = i + 1;
+        pthread_cond_broadcast(&q->changed);
+        pthread_mutex_unlock(&q->lock);
+        if (q->jobs[i].code == EXIT_WORLD || worst == EXIT_REACHED)
+            worst = q->jobs[i].code;
+        print_job(q, i);
+    }
+    return worst;
+}
+
+static int thread_count(int n_files)
+{
+    struct cpus cpus;
+    int n = cpus_find("", &cpus) == 0 ? cpus.count : 1;
+
+    if (n > MOST_THREADS)
+        n = MOST_THREADS;
+    return n < n_files ? n : n_files;
+}
+
+static int check_all(struct queue *q)
+{
+    pthread_t threads[MOST_THREADS];
+    const int wanted = thread_count(q->n);
+    int n = 0, code;
+
+    while (n < wanted && pthread_create(&threads[n], NULL, work, q) == 0)
+        n++;
+    if (n == 0)
+        return err(E_NOMEM, "the system starts no thread");
+    code = print_all(q);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    return code;
+}
+
+static int check_files(const struct check_settings *own, const struct command_line *line)
+{
+    struct queue q = {.own = own,
+                      .ruleset = own->ruleset ? ruleset_find(own->ruleset) : NULL,
+                      .paths = line->args,
+                      .n = line->n_args,
+                      .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .changed = PTHREAD_COND_INITIALIZER};
+    int code;
+
+    if (own->ruleset && !q.ruleset)
         return ruleset_unknown(own->ruleset);
+    q.jobs = xcalloc((size_t)q.n, sizeof(*q.jobs)); /* a zeroed str is an empty one */
     if (own->json)
         printf("[\n");
-    for (int i = 0; i < line->n_args; i++) {
-        const int code = check_file(own, ruleset, line->args[i]);
-
-        if (own->json)
-            printf("%s\n", i + 1 < line->n_args ? "," : "");
-        if (code == EXIT_WORLD || worst == EXIT_REACHED)
-            worst = code;
-    }
+    code = check_all(&q);
     if (own->json)
         printf("]\n");
-    return worst;
+    free(q.jobs);
+    return code;
 }
 
 static int run(const struct command *self, int argc, char **argv)
