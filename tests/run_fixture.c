@@ -46,10 +46,10 @@ void run_data(const char *dir, const char *split, int n, const enum run_damage *
     assert_int_equal(recordio_writer_open(prefix, &w), 0);
     for (int i = 0; i < n; i++) {
         const enum run_damage d = damage ? damage[i] : DAMAGE_NONE;
-        const int label = i % RUN_CLASSES;
+        const int label = i % RUN_CLASSES, shown = d == DAMAGE_OTHER ? i + 1 : i;
         jpeg.n = 0;
-        make_picture(d == DAMAGE_OTHER ? (label + 1) % RUN_CLASSES : label,
-                     random_name(split) + (uint64_t)i, d == DAMAGE_LARGE ? 64 : 28, &jpeg);
+        make_picture(shown % RUN_CLASSES, random_name(split) + (uint64_t)shown,
+                     d == DAMAGE_LARGE ? 64 : 28, &jpeg);
         assert_int_equal(
             recordio_writer_add(
                 w, (struct recordio_entry){.label = d == DAMAGE_LABEL ? 77 : (float)label,
