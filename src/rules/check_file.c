@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -10,6 +11,9 @@ struct reading {
     const struct rule_visitor *v;
     struct rule_check *check;
     int guessed;
+    /* The first place before any record, held until the ruleset is known; about is a copy. */
+    struct mllog_trouble early;
+    char about[160];
 };
 
 static const struct ruleset *guess(enum mllog_format format)
@@ -20,40 +24,58 @@ static const struct ruleset *guess(enum mllog_format format)
     return ruleset_find(version);
 }
 
-static void begin(struct reading *reading, enum mllog_format format)
+/* Returns 0 or a visitor's code. */
+static int begin(struct reading *reading, enum mllog_format format)
 {
     if (reading->check)
-        return;
+        return 0;
     if (!reading->r) {
         reading->r = guess(format);
         reading->guessed = reading->r->format != MLLOG_FORMAT_JSON;
     }
     reading->check = rule_check_new(reading->r, reading->v);
+    return reading->early.line ? rule_check_trouble(reading->check, &reading->early) : 0;
+}
+
+static void hold(struct reading *reading, const struct mllog_trouble *t)
+{
+    if (reading->early.line)
+        return;
+    reading->early = *t;
+    snprintf(reading->about, sizeof(reading->about), "%s", t->about);
+    reading->early.about = reading->about;
 }
 
 static int on_record(void *context, const struct mllog_record *r)
 {
     struct reading *const reading = context;
 
-    begin(reading, r->format);
-    return rule_check_record(reading->check, r);
+    const int rc = begin(reading, r->format);
+
+    return rc ? rc : rule_check_record(reading->check, r);
 }
 
 static int on_trouble(void *context, const struct mllog_trouble *t)
 {
     struct reading *const reading = context;
+    int rc;
 
     if (t->kind <= MLLOG_RETURN && t->kind != MLLOG_PREFIX)
         return 0;
-    if (!reading->check && t->format == MLLOG_FORMAT_ANY && !reading->r)
-        return 0; /* before the first record, which nothing is known of */
-    begin(reading, t->format);
-    return rule_check_trouble(reading->check, t);
+    if (!reading->check && t->format == MLLOG_FORMAT_ANY && !reading->r) {
+        hold(reading, t);
+        return 0;
+    }
+    rc = begin(reading, t->format);
+    return rc ? rc : rule_check_trouble(reading->check, t);
 }
 
 static int end(struct reading *reading, int rc, struct rule_verdict *verdict)
 {
-    begin(reading, MLLOG_FORMAT_JSON);
+    const int started = begin(reading, MLLOG_FORMAT_JSON);
+
+    if (rc == 0)
+        rc = started;
     if (rc == 0)
         rc = rule_check_finish(reading->check, verdict);
     verdict->guessed = reading->guessed;

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "rules/rcp.h"
 #include "rules/ruleset.h"
 
 /* ---- tests in words ---- */
@@ -244,6 +245,24 @@ static int is_of(const struct rule_sheet *s, const char *benchmark)
     return strncmp(at, benchmark, n) == 0 && (at[n] == '\0' || at[n] == ' ');
 }
 
+static void add_points(const struct ruleset *r, const struct rule_benchmark *b, struct str *out)
+{
+    struct rcp_points points;
+
+    if (rcp_load(&points, r->version, b->name) < 0)
+        BUG("%s", err_reason()); /* the file is our own */
+    if (points.n)
+        str_printf(out,
+                   "\nreference convergence, %s to the target, and the floor below which a closed "
+                   "result is refused:\n",
+                   rcp_unit(b->name, points.points[0].mean));
+    for (size_t i = 0; i < points.n; i++)
+        str_printf(out, "  batch %-8.10g mean %-12.8g floor %.8g%s\n", points.points[i].batch,
+                   points.points[i].mean, points.points[i].floor,
+                   points.points[i].pruned ? "  (not used: its neighbours ask for less)" : "");
+    rcp_release(&points);
+}
+
 void ruleset_print_benchmark(const struct ruleset *r, const struct rule_benchmark *b,
                              struct str *out)
 {
@@ -256,4 +275,5 @@ void ruleset_print_benchmark(const struct ruleset *r, const struct rule_benchmar
             strcmp(s->name, "level 2") == 0 || is_of(s, b->name))
             add_sheet(r, s, out);
     }
+    add_points(r, b, out);
 }

@@ -7,6 +7,7 @@ agreement.py STAVE --logs RULESET FILE...    logs that somebody has
 import collections
 import json
 import os
+import shutil
 import random
 import re
 import subprocess
@@ -166,7 +167,7 @@ def run_made(stave, n, seed):
         if bad:
             print("no log that the official checker accepts could be made for:", "; ".join(bad))
         if os.environ.get("KEEP"):
-            os.system(f"rm -rf {os.environ['KEEP']}; cp -r {folder} {os.environ['KEEP']}")
+            shutil.copytree(folder, os.environ["KEEP"])
     return table.show()
 
 
