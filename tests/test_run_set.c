@@ -144,6 +144,35 @@ static void single_run_leaves_the_cache(void **state)
     free(said);
 }
 
+/* What finished is looked at again: a log that was changed does not stand any more, and a run that
+ * is gone is not made up for. */
+static void finished_runs_are_looked_at_again(void **state)
+{
+    const char *const data = *state;
+    char *const dir = file_join(data, "s"), *const log = file_join(dir, "run-2/mlperf.log");
+    char *const run = file_join(dir, "run-1"), *const away = file_join(data, "away"), *said;
+
+    small_data(data);
+    assert_int_equal(run_words(data, NULL, &said, REACHED " -d %s --runs 3 --out %s", data, dir),
+                     0);
+    free(said);
+    assert_int_equal(truncate(log, 300), 0);
+    assert_int_equal(run_words(data, NULL, &said, "--resume --out %s", dir), 4);
+    assert_says(said, "run-2 of the set in ");
+    assert_says(said, "is not what it was when it finished");
+    assert_says(said, "it was changed after its end");
+    free(said);
+    assert_int_equal(rename(run, away), 0);
+    assert_int_equal(run_words(data, NULL, &said, "--resume --out %s", dir), 3);
+    assert_says(said, "run-1 of the set in ");
+    assert_says(said, "put it back, or start another set");
+    free(said);
+    free(log);
+    free(run);
+    free(away);
+    free(dir);
+}
+
 /* ---- until sure ---- */
 
 /* A set of which four runs took the minutes given here and the fifth waits. */
@@ -415,6 +444,7 @@ int main(int argc, char **argv)
         S(one_json_document),
         S(warm_cache_is_said),
         S(single_run_leaves_the_cache),
+        S(finished_runs_are_looked_at_again),
         S(stops_when_it_is_sure),
         S(goes_on_while_it_is_not),
         S(two_missed_make_no_result),

@@ -164,10 +164,42 @@ static int settle_running(struct drive *d, size_t at)
     return rc;
 }
 
+/* A finished run is looked at again: what it left may have been changed since. One that is gone is
+ * not made anew, since a result may not choose among its runs. */
+static int settle_finished(struct drive *d, size_t at)
+{
+    struct set_run *const r = &d->set.runs[at];
+    const struct set_result was = r->result;
+    char *const folder = run_set_folder(&d->set, at);
+    const int there = file_exists(folder);
+    int same;
+
+    free(folder);
+    if (!there)
+        return err(E_IO,
+                   "run-%zu of the set in %s is gone, and a set without one of its runs is no "
+                   "result; put it back, or start another set",
+                   at + 1, d->set.dir);
+    set_result_look(&d->set, at, was.code);
+    same = r->state == SET_FINISHED && r->result.code == was.code;
+    if (!same)
+        warning("run-%zu of the set in %s is not what it was when it finished", at + 1, d->set.dir);
+    r->state = SET_FINISHED;
+    r->result = was;
+    if (!same) {
+        r->result.code = EXIT_UNTRUSTWORTHY;
+        snprintf(r->result.why, sizeof(r->result.why), "it was changed after its end");
+    }
+    return 0;
+}
+
 static int settle(struct drive *d)
 {
     for (size_t i = 0; i < d->set.n; i++) {
         struct set_run *const r = &d->set.runs[i];
+
+        if (r->state == SET_FINISHED)
+            TRY(settle_finished(d, i));
         if (r->state == SET_RUNNING)
             TRY(settle_running(d, i));
         if (r->state == SET_INTERRUPTED || r->state == SET_FAILED) {
