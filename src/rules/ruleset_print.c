@@ -80,7 +80,7 @@ static void add_op(const struct rule_test *t, struct str *out)
         str_printf(out, "no %s before it", t->name);
         return;
     case RULE_INIT_LIMIT:
-        str_add(out, "less time since the first init_start");
+        str_add(out, "no more time since the first init_start than the initialisation may take");
         return;
     case RULE_IN_ORDER:
         str_add(out, "epochs, evaluations and blocks that nest and count on");
