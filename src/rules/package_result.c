@@ -204,7 +204,7 @@ static int check_convergence(struct check *c)
 static void compare(struct check *c, const char *log, const char *key, const char *is,
                     const char *wanted, const char *whose)
 {
-    if (!is || strcmp(is, wanted) != 0)
+    if (!system_is_unfilled(wanted) && (!is || strcmp(is, wanted) != 0))
         finding_add(c->f, FINDING_STRICT, log, "%s is \"%s\"; %s says \"%s\"", key,
                     is ? is : "absent", whose, wanted);
 }
@@ -249,7 +249,7 @@ int package_check_result(const struct package_result *r, struct findings *f,
 
     *out = (struct package_outcome){0};
     if (!ruleset_find(r->options.ruleset))
-        return err(E_USAGE, "there is no ruleset %s", r->options.ruleset);
+        return ruleset_unknown(r->options.ruleset);
     c.rule = score_rule(r->options.ruleset, r->benchmark);
     c.logs = xcalloc(r->n_logs + 1, sizeof(*c.logs));
     while (rc == 0 && n < r->n_logs) {
