@@ -225,6 +225,8 @@ static const struct refusal open_refusals[] = {
      "submission_org is \"else\"; "},
     {"runs/run-2/mlperf.log", "\"value\": \"tiny\"", "\"value\": \"t\\u001b[2J\\nerror\"", "",
      "submission_org is \"t\\x1b[2J\\x0aerror\"; "},
+    {"runs/run-2/mlperf.log", "\"value\": 1002", "\"value\": 1001", "",
+     "two runs log the same seed: they are one run twice"},
     {"runs/run-3/run.json", "\"lr\": 1.5", "\"lr\": 1.6", "",
      "its run had another lr than that of "},
     {"runs/run-3/run.json", "{\"stave", "{{\"stave", "", "it holds no run.json of this program"},

@@ -26,9 +26,14 @@ static int is_closed(const struct package_result *r)
 }
 
 /* The convergence and seed checks came with 1.0. */
+static int is_late(const struct check *c)
+{
+    return strtol(c->r->options.ruleset, NULL, 10) >= 1;
+}
+
 static int is_checked_further(const struct check *c)
 {
-    return strtol(c->r->options.ruleset, NULL, 10) >= 1 && is_closed(c->r);
+    return is_late(c) && is_closed(c->r);
 }
 
 static void check_count(struct check *c)
@@ -228,12 +233,25 @@ static void check_words(struct check *c)
     }
 }
 
+/* No run counts twice. The official seed checker looks at the closed division only. */
+static void check_twins(struct check *c)
+{
+    const size_t n = c->r->n_logs;
+
+    if (is_late(c) && !c->r->options.seed_bypass) {
+        if (is_closed(c->r))
+            package_check_seeds(c->logs, n, c->f);
+        else
+            package_check_seed_twins(c->logs, n, c->f);
+    }
+    package_check_copies(c->logs, n, c->f);
+}
+
 static int check_all(struct check *c)
 {
     check_count(c);
     check_logs(c);
-    if (is_checked_further(c) && !c->r->options.seed_bypass)
-        package_check_seeds(c->logs, c->r->n_logs, c->f);
+    check_twins(c);
     check_words(c);
     if (is_checked_further(c) && strcmp(c->r->benchmark, "minigo") != 0)
         return check_convergence(c);
