@@ -113,6 +113,25 @@ static void json_escapes(void **state)
     }
 }
 
+static void printable_text_moves_no_cursor(void **state)
+{
+    static const char *const cases[][2] = {
+        {"plain \"text\"\\", "plain \"text\"\\"},
+        {"a\033[2J\n\177", "a\\x1b[2J\\x0a\\x7f"},
+        {"\302\23331m", "\\xc2\\x9b31m"},
+        {"\302\240\303\251", "\302\240\303\251"},
+        {"\233\377", "\\x9b\\xff"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct str b = STR_INIT;
+        str_add_printable(&b, cases[i][0]);
+        assert_string_equal(b.s, cases[i][1]);
+        str_release(&b);
+    }
+}
+
 static void reads_refuse_what_is_too_large_or_no_file(void **state)
 {
     char *path = scratch_file(*state, "ten", "0123456789");
@@ -445,6 +464,7 @@ int main(void)
         cmocka_unit_test(arena_pieces_do_not_overlap),
         cmocka_unit_test(strings_grow),
         cmocka_unit_test(json_escapes),
+        S(printable_text_moves_no_cursor),
         S(reads_refuse_what_is_too_large_or_no_file),
         S(replace_puts_the_new_text),
         S(failed_replace_leaves_the_old_text),

@@ -204,9 +204,36 @@ static void seeds(void **state)
     expect(dir, PLAIN, 1, 0, "the seed \"x\" is no whole number");
     edit_file(dir, RESULTS "result_1.txt", "\"key\": \"seed\"", "\"key\": \"sead\"");
     expect(dir, PLAIN, 1, 0, "it logs no seed");
-    make_tree(dir, "open", 39); /* there seeds are free */
+    make_tree(dir, "open", 39); /* where the official checker does not look */
     edit_file(dir, RESULTS "result_1.txt", "\"value\": 1002", "\"value\": 1001");
+    expect(dir, PLAIN, 0, 1, "two runs log the same seed: they are one run twice");
+    expect(dir, (struct package_options){.seed_bypass = 1}, 0, 0, NULL);
+    edit_file(dir, RESULTS "result_1.txt", "\"value\": 1001", "\"value\": \"x\"");
     expect(dir, PLAIN, 0, 0, NULL);
+}
+
+/* Of whatever division and round, and whatever is passed over. */
+static void copies(void **state)
+{
+    static const char *const divisions[] = {"open", "closed"};
+    const char *const dir = *state;
+
+    for (size_t i = 0; i < COUNT_OF(divisions); i++) {
+        char *const log = file_join(dir, RESULTS "result_0.txt");
+        char *bytes;
+        size_t n;
+
+        make_tree(dir, divisions[i], 39);
+        assert_int_equal(file_read(log, 1 << 20, &bytes, &n), 0);
+        free(scratch_bytes(dir, RESULTS "result_3.txt", bytes, n));
+        expect(dir, (struct package_options){.seed_bypass = 1}, 0, 1,
+               "result_0.txt: they are one run twice");
+        expect(dir, PLAIN, i == 1, i == 0, i ? "every run needs its own" : "log the same seed");
+        free(scratch_bytes(dir, RESULTS "result_3.txt", bytes, n - 1));
+        expect(dir, (struct package_options){.seed_bypass = 1}, 0, 0, NULL);
+        free(bytes);
+        free(log);
+    }
 }
 
 static void one_batch(void **state)
@@ -292,6 +319,7 @@ int main(void)
         TEST(logs),
         TEST(a_traceback_refuses_all),
         TEST(seeds),
+        TEST(copies),
         TEST(one_batch),
         TEST(early_rounds),
         TEST(unknown_ruleset),

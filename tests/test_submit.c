@@ -53,6 +53,20 @@ static void nothing_written(const char *dir)
     free(names);
 }
 
+static void nothing_left(const char *dir)
+{
+    struct dirent **names;
+    const int n = scandir(dir, &names, NULL, NULL);
+
+    assert_true(n > 0);
+    for (int i = 0; i < n; i++) {
+        if (strstr(names[i]->d_name, ".partial"))
+            fail_msg("%s is left", names[i]->d_name);
+        free(names[i]);
+    }
+    free(names);
+}
+
 static void the_layout(void **state)
 {
     static const char *const files[] = {
@@ -96,6 +110,21 @@ static void the_layout(void **state)
     free(said);
 }
 
+static void a_slash_behind(void **state)
+{
+    const char *const dir = *state;
+
+    make_input(dir, (struct made_run){0});
+    free(program_run(dir, 0, "submit %s/runs --to %s/new// --org tiny --system %s/box.json", dir,
+                     dir, dir));
+    assert_true(is_there(dir, "new/tiny/systems/box.json"));
+    nothing_left(dir);
+    free(program_run(dir, 3, "submit %s/runs --to %s/box.json/ --org tiny --system %s/box.json",
+                     dir, dir, dir));
+    assert_true(is_there(dir, "box.json"));
+    nothing_left(dir);
+}
+
 /* What belongs to one run or to somebody's disk stays out; what a script runs is the run. */
 static void the_scripts(void **state)
 {
@@ -118,6 +147,7 @@ static void the_scripts(void **state)
     free(text);
     text = read_text(path, "run_and_time.sh");
     assert_says(text, "exec stave run resnet50 --preset sample --config \"$here/config.yaml\"");
+    assert_null(strstr(text, "--ruleset"));
     free(text);
     text = read_text(path, "init_datasets.sh");
     assert_says(text, "exec stave prepare resnet50 --sample --to \"$data\"");
@@ -132,6 +162,26 @@ static void the_scripts(void **state)
     text = xasprintf("%s/sub/tiny/benchmarks/resnet/box/run_and_time.sh", dir);
     assert_int_equal(stat(text, &st), 0);
     assert_true(st.st_mode & S_IXUSR);
+    free(text);
+}
+
+/* What reproduces the runs of another round asks for that round. */
+static void another_round(void **state)
+{
+    const char *const dir = *state;
+    char *text;
+
+    make_input(dir, (struct made_run){0});
+    for (int i = 1; i <= 5; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "runs/run-%d/run.json", i);
+        edit_file(dir, name, "\"ruleset\": \"4.0.0\"", "\"ruleset\": \"3.1.0\"");
+    }
+    edit_file(dir, "box.json", "Research, Development, or Internal (RDI)", "research");
+    free(program_run(dir, 0, SUBMIT "--ruleset 3.1.0", dir, dir, dir));
+    text = read_text(dir, "sub/tiny/benchmarks/resnet/implementations/stave/run_and_time.sh");
+    assert_says(text, "--out \"$run\" --ruleset 3.1.0\n");
     free(text);
 }
 
@@ -173,6 +223,10 @@ static const struct refusal open_refusals[] = {
     {NULL, NULL, NULL, "--division closed", "division is \"open\"; --division says \"closed\""},
     {"runs/run-2/mlperf.log", "\"value\": \"tiny\"", "\"value\": \"else\"", "",
      "submission_org is \"else\"; "},
+    {"runs/run-2/mlperf.log", "\"value\": \"tiny\"", "\"value\": \"t\\u001b[2J\\nerror\"", "",
+     "submission_org is \"t\\x1b[2J\\x0aerror\"; "},
+    {"runs/run-2/mlperf.log", "\"value\": 1002", "\"value\": 1001", "",
+     "two runs log the same seed: they are one run twice"},
     {"runs/run-3/run.json", "\"lr\": 1.5", "\"lr\": 1.6", "",
      "its run had another lr than that of "},
     {"runs/run-3/run.json", "{\"stave", "{{\"stave", "", "it holds no run.json of this program"},
@@ -204,6 +258,14 @@ static void what_is_refused(void **state)
         refused(*state, &open_refusals[i]);
 }
 
+static void remove_run(const char *runs, const char *name)
+{
+    char *const log = xasprintf("%s/%s/mlperf.log", runs, name);
+
+    assert_int_equal(remove(log), 0);
+    free(log);
+}
+
 static void runs_that_do_not_fit(void **state)
 {
     const char *const dir = *state;
@@ -211,6 +273,13 @@ static void runs_that_do_not_fit(void **state)
     char *said;
 
     make_input(dir, (struct made_run){0});
+    make_run(runs, "run-5.failed-1", (struct made_run){.seed = 1006});
+    free(program_run(dir, 0, SUBMIT "--lint", dir, dir, dir));
+    make_run(runs, "run-5.failed-old", (struct made_run){.seed = 1007}); /* no such name */
+    said = program_run(dir, 4, SUBMIT, dir, dir, dir);
+    assert_says(said, "there are 6 logs; a result of resnet is made of 5");
+    free(said);
+    remove_run(runs, "run-5.failed-old");
     make_run(runs, "run-6", (struct made_run){.seed = 1006});
     said = program_run(dir, 4, SUBMIT, dir, dir, dir);
     assert_says(said, "there are 6 logs; a result of resnet is made of 5");
@@ -259,6 +328,7 @@ static void closed_refusals(void **state)
 
 static void usage(void **state)
 {
+    static const char *const of_making[] = {"--to x", "--org tiny", "--lint"};
     const char *const dir = *state;
     char *said;
 
@@ -276,8 +346,19 @@ static void usage(void **state)
     assert_says(said, "hold no slash");
     free(said);
     said = program_run(dir, 2, SUBMIT "--ruleset 9.9.9", dir, dir, dir);
-    assert_says(said, "9.9.9");
+    assert_says(said, "there is no ruleset \"9.9.9\"; there are 0.5.0, 0.6.0, ");
     free(said);
+    said = program_run(dir, 2, SUBMIT "--ruleset 0.5.0", dir, dir, dir);
+    assert_says(said, "submissions are judged for rounds 0.6.0 to 4.0.0");
+    free(said);
+    said = program_run(dir, 2, "submit --verify --ruleset 0.5.0 %s/runs", dir);
+    assert_says(said, "submissions are judged for rounds 0.6.0 to 4.0.0");
+    free(said);
+    for (size_t i = 0; i < COUNT_OF(of_making); i++) {
+        said = program_run(dir, 2, "submit --verify %s %s/runs", of_making[i], dir);
+        assert_says(said, "--verify judges a submission that is there");
+        free(said);
+    }
     said = program_run(dir, 2, "submit %s --system %s/box.json --org tiny --lint", dir, dir);
     assert_says(said, "no folder in ");
     free(said);
@@ -287,6 +368,36 @@ static void usage(void **state)
     free(said);
     assert_true(is_there(dir, "sub/precious"));
     assert_false(is_there(dir, "sub/tiny"));
+}
+
+static void one_finding_a_field(void **state)
+{
+    static const char *const fields[][2] = {
+        {"submitter", "tiny"},
+        {"division", "open"},
+        {"system_name", "testbox"},
+        {"status", "Research, Development, or Internal (RDI)"},
+    };
+    const char *const dir = *state;
+    char *said;
+    cJSON *doc;
+
+    make_input(dir, (struct made_run){0});
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        char *const find = xasprintf("\"%s\": \"%s\"", fields[i][0], fields[i][1]);
+        char *const with = xasprintf("\"%s\": \"FILL IN: a\"", fields[i][0]);
+
+        edit_file(dir, "box.json", find, with);
+        free(find);
+        free(with);
+    }
+    said = program_run(dir, 4, SUBMIT "--json --division open", dir, dir, dir);
+    doc = cJSON_Parse(said);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(doc, "findings")), COUNT_OF(fields));
+    /* The official checker refuses such a status. */
+    assert_true(cJSON_IsFalse(cJSON_GetObjectItem(doc, "official_accepts")));
+    cJSON_Delete(doc);
+    free(said);
 }
 
 /* stdout is one document. */
@@ -318,6 +429,7 @@ static void from_the_machine(void **state)
     free(program_run(dir, 0, "system --to %s/m.json", dir));
     said = program_run(dir, 4, "submit %s/runs --lint --org tiny --system %s/m.json", dir, dir);
     assert_says(said, "cooling is not filled in yet: air or liquid");
+    assert_says(said, "refuse it (1 error, ");
     free(said);
     said = program_run(dir, 2, "system --to %s/m.json", dir);
     assert_says(said, "is there already");
@@ -337,15 +449,10 @@ static void from_the_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_layout),
-        TEST(the_scripts),
-        TEST(closed_is_scaled),
-        TEST(what_is_refused),
-        TEST(runs_that_do_not_fit),
-        TEST(closed_refusals),
-        TEST(usage),
-        TEST(as_json),
-        TEST(from_the_machine),
+        TEST(the_layout),           TEST(a_slash_behind),   TEST(the_scripts),
+        TEST(another_round),        TEST(closed_is_scaled), TEST(what_is_refused),
+        TEST(runs_that_do_not_fit), TEST(closed_refusals),  TEST(usage),
+        TEST(one_finding_a_field),  TEST(as_json),          TEST(from_the_machine),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

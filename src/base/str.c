@@ -119,6 +119,23 @@ void str_add_json(struct str *b, const char *s)
     str_add(b, "\"");
 }
 
+void str_add_printable(struct str *b, const char *s)
+{
+    for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
+        const size_t n = *p < 0x80 ? 1 : utf8_length(p);
+
+        if (*p < 0x20 || *p == 0x7F || n == 0) {
+            str_printf(b, "\\x%02x", *p);
+        } else if (*p == 0xC2 && p[1] < 0xA0) {
+            str_printf(b, "\\x%02x\\x%02x", p[0], p[1]);
+            p++;
+        } else {
+            str_add_bytes(b, p, n);
+            p += n - 1;
+        }
+    }
+}
+
 char *str_detach(struct str *b)
 {
     char *s;

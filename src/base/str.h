@@ -25,6 +25,9 @@ void str_add_real(struct str *b, double v);
 /* Appends s as a JSON string with its quotes. Bytes that are not UTF-8 become \u00XX, so any file
  * name survives. */
 void str_add_json(struct str *b, const char *s);
+/* Appends s so that it can not steer a terminal: control characters (C0, DEL, C1) and bytes that
+ * are not UTF-8 become \xNN, a line's end as well. */
+void str_add_printable(struct str *b, const char *s);
 char *str_detach(struct str *b);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "cli/command_line.h"
 #include "cli/submit.h"
+#include "rules/ruleset.h"
 
 struct submit_settings {
     char *to, *org, *system, *ruleset, *implementation;
@@ -88,18 +89,24 @@ static void print_findings(const struct findings *f)
     str_release(&out);
 }
 
+static const char *ending(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void print_text(const struct submit_settings *own, const char *what,
                        const struct findings *f, const struct package_count *n, const char *written)
 {
     print_findings(f);
-    printf("%s: %zu result%s of %zu logs under ruleset %s: ", what, n->results,
-           n->results == 1 ? "" : "s", n->logs, own->ruleset);
+    printf("%s: %zu result%s of %zu log%s under ruleset %s: ", what, n->results, ending(n->results),
+           n->logs, ending(n->logs), own->ruleset);
     if (f->count[FINDING_ERROR])
-        printf("the official checkers refuse it (%zu errors, %zu stricter findings)\n",
-               f->count[FINDING_ERROR], f->count[FINDING_STRICT]);
+        printf("the official checkers refuse it (%zu error%s, %zu stricter finding%s)\n",
+               f->count[FINDING_ERROR], ending(f->count[FINDING_ERROR]), f->count[FINDING_STRICT],
+               ending(f->count[FINDING_STRICT]));
     else if (f->count[FINDING_STRICT])
-        printf("the official checkers accept it, and it does not stand (%zu stricter findings)\n",
-               f->count[FINDING_STRICT]);
+        printf("the official checkers accept it, and it does not stand (%zu stricter finding%s)\n",
+               f->count[FINDING_STRICT], ending(f->count[FINDING_STRICT]));
     else
         printf("the official checkers accept it, and it stands\n");
     if (written)
@@ -127,6 +134,14 @@ static int verify(const char *dir, const struct submit_settings *own)
         rc = say(own, dir, &f, &n, NULL);
     findings_release(&f);
     return rc;
+}
+
+static int check_verify_options(const struct submit_settings *own)
+{
+    if (own->to || own->org || own->lint)
+        return err(E_USAGE, "--verify judges a submission that is there and takes no --to, --org "
+                            "or --lint");
+    return 0;
 }
 
 /* ---- making one ---- */
@@ -195,6 +210,24 @@ static int make(const char *dir, const struct submit_settings *own)
     return rc;
 }
 
+static int check_ruleset(const char *version)
+{
+    if (!version || !ruleset_find(version))
+        return ruleset_unknown(version ? version : "");
+    if (strcmp(version, "0.5.0") == 0)
+        return err(E_USAGE, "submissions are judged for rounds 0.6.0 to 4.0.0");
+    return 0;
+}
+
+static int dispatch(const char *dir, const struct submit_settings *own)
+{
+    TRY(check_ruleset(own->ruleset));
+    if (!own->verify)
+        return make(dir, own);
+    TRY(check_verify_options(own));
+    return verify(dir, own);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct submit_settings own;
@@ -205,7 +238,7 @@ static int run(const struct command *self, int argc, char **argv)
     command_line_bind(&line, &options, &own);
     rc = command_line_parse(&line);
     if (rc == 0)
-        rc = own.verify ? verify(line.args[0], &own) : make(line.args[0], &own);
+        rc = dispatch(line.args[0], &own);
     else if (rc > 0)
         rc = EXIT_REACHED;
     command_line_release(&line);
@@ -224,7 +257,9 @@ const struct command command_submit = {
         "DIR holds run folders, as `stave run W --runs N --out DIR` leaves them; those of one "
         "benchmark make one result. They are looked over first: number of runs, every log, seeds, "
         "reference convergence, whether logs and system description agree, fields nobody filled, "
-        "names, sizes. With a finding nothing is written and the exit status is 4. Then the "
+        "names, sizes. Errors and stricter findings keep it from writing, with exit status 4; "
+        "notes "
+        "do not. Then the "
         "results, the description, and scripts that reproduce the runs are written in MLPerf's "
         "layout. Logs are copied as they are: submission_org, submission_platform and "
         "submission_status are options of the run (--org, --platform, --status).\n"

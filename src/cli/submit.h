@@ -46,7 +46,7 @@ void submit_release(struct submit *s);
 int submit_lint(struct submit *s, struct findings *f);
 /* Writes the submission to a folder that is not there yet, all of it or nothing. It must have
  * passed the lint. */
-int submit_write(const struct submit *s, const char *to);
+int submit_write(const struct submit *s, const char *dir);
 
 /* Texts of the implementation's files; each appends. run is run.json. */
 void submit_config(const cJSON *run, struct str *out);

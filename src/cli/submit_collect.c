@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/submit.h"
+#include "rules/attempt.h"
 #include "rules/log.h"
 
 enum { MAX_RUN_JSON = 1 << 20 };
@@ -68,12 +69,6 @@ static int add_folder(struct submit *s, const char *dir)
     return rc;
 }
 
-/* What a set of runs keeps of attempts that did not come to their end. */
-static int is_attempt(const char *name)
-{
-    return strstr(name, ".interrupted-") || strstr(name, ".failed-");
-}
-
 static int add_folders(struct submit *s)
 {
     struct dirent **names;
@@ -85,7 +80,7 @@ static int add_folders(struct submit *s)
     for (int i = 0; i < n; i++) {
         char *const dir = file_join(s->o.dir, names[i]->d_name);
 
-        if (rc == 0 && names[i]->d_name[0] != '.' && !is_attempt(names[i]->d_name) &&
+        if (rc == 0 && names[i]->d_name[0] != '.' && !attempt_is_name(names[i]->d_name) &&
             file_is_folder(dir))
             rc = add_folder(s, dir);
         free(dir);

@@ -19,11 +19,14 @@ static void check_names(const struct submit *s, struct findings *f)
 static void check_description(const struct submit *s, struct findings *f)
 {
     const char *const division = system_desc_get(&s->desc, "division");
+    const char *const submitter = system_desc_get(&s->desc, "submitter");
 
     system_desc_check(s->o.system, s->o.package.ruleset, f);
-    if (strcmp(system_desc_get(&s->desc, "submitter"), s->o.org) != 0)
+    if (!system_is_unfilled(submitter) && strcmp(submitter, s->o.org) != 0)
         finding_add(f, FINDING_STRICT, s->o.system, "submitter is \"%s\"; --org says \"%s\"",
-                    system_desc_get(&s->desc, "submitter"), s->o.org);
+                    submitter, s->o.org);
+    if (system_is_unfilled(division))
+        return;
     if (s->o.division && strcmp(division, s->o.division) != 0)
         finding_add(f, FINDING_STRICT, s->o.system, "division is \"%s\"; --division says \"%s\"",
                     division, s->o.division);
@@ -137,7 +140,7 @@ int submit_lint(struct submit *s, struct findings *f)
     const struct ruleset *const rules = ruleset_find(s->o.package.ruleset);
 
     if (!rules)
-        return err(E_USAGE, "there is no ruleset %s", s->o.package.ruleset);
+        return ruleset_unknown(s->o.package.ruleset);
     check_names(s, f);
     check_description(s, f);
     for (size_t i = 0; i < s->n_results; i++) {

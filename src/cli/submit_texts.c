@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "cli/submit.h"
+#include "rules/ruleset.h"
 
 static const cJSON *member(const cJSON *object, const char *name)
 {
@@ -32,6 +33,14 @@ static const char *version_of(const cJSON *run)
     const char *const text = cJSON_GetStringValue(member(run, "stave_version"));
 
     return text && *text && text[strspn(text, "0123456789.")] == '\0' ? text : STAVE_VERSION;
+}
+
+/* The round that the runs were judged by; NULL: the one that a run takes without being asked. */
+static const char *other_ruleset(const cJSON *run)
+{
+    const char *const text = cJSON_GetStringValue(member(run, "ruleset"));
+
+    return text && strcmp(text, RULESET_PINNED) != 0 && ruleset_find(text) ? text : NULL;
 }
 
 /* ---- config.yaml ---- */
@@ -136,6 +145,7 @@ void submit_datasets(const cJSON *run, struct str *out)
 void submit_run_and_time(const cJSON *run, struct str *out)
 {
     const char *const args = has_init(run) ? "DATA RUN WEIGHTS" : "DATA RUN";
+    const char *const ruleset = other_ruleset(run);
     struct str about = STR_INIT;
 
     str_printf(&about,
@@ -151,9 +161,10 @@ void submit_run_and_time(const cJSON *run, struct str *out)
     str_printf(out,
                "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
                "exec stave run %s --preset %s --config \"$here/config.yaml\" --data-dir "
-               "\"$data\" --out \"$run\"%s\n",
+               "\"$data\" --out \"$run\"%s%s%s\n",
                word(run, "workload"), word(run, "preset"),
-               has_init(run) ? " --init \"$weights\"" : "");
+               has_init(run) ? " --init \"$weights\"" : "", ruleset ? " --ruleset " : "",
+               ruleset ? ruleset : "");
     str_release(&about);
 }
 

@@ -192,8 +192,19 @@ static int look_again(const struct submit *s, const char *org)
     return rc;
 }
 
-int submit_write(const struct submit *s, const char *to)
+/* "DIR/" is DIR; what is written beside it would else be written into it. */
+static char *without_slashes(const char *to)
 {
+    size_t n = strlen(to);
+
+    while (n > 1 && to[n - 1] == '/')
+        n--;
+    return xasprintf("%.*s", (int)n, to);
+}
+
+int submit_write(const struct submit *s, const char *dir)
+{
+    char *const to = without_slashes(dir);
     char *const partial = xasprintf("%s.partial-%ld", to, (long)getpid());
     char *const org = file_join(partial, s->o.org);
     int rc = write_all(s, org);
@@ -206,5 +217,6 @@ int submit_write(const struct submit *s, const char *to)
         submit_remove(partial);
     free(org);
     free(partial);
+    free(to);
     return rc;
 }

@@ -34,9 +34,13 @@ const char *finding_name(enum finding_level level)
 
 void findings_text(const struct findings *f, struct str *out)
 {
-    for (size_t i = 0; i < f->n; i++)
-        str_printf(out, "%s: %s%s%s\n", names[f->all[i].level], f->all[i].where,
-                   *f->all[i].where ? ": " : "", f->all[i].text);
+    for (size_t i = 0; i < f->n; i++) {
+        str_printf(out, "%s: ", names[f->all[i].level]);
+        str_add_printable(out, f->all[i].where);
+        str_add(out, *f->all[i].where ? ": " : "");
+        str_add_printable(out, f->all[i].text);
+        str_add(out, "\n");
+    }
 }
 
 void findings_json(const struct findings *f, struct str *out)

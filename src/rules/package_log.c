@@ -1,6 +1,7 @@
 #include "rules/package_log.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +116,7 @@ char *package_seed_digits(const char *json)
 }
 
 struct seed {
-    const struct package_log *log;
+    struct package_log *log;
     const struct log_seed *record;
     char *digits;
 };
@@ -127,7 +128,7 @@ static int is_same(const struct seed *a, const struct seed *b)
 }
 
 /* What one log has; returns how many, or -1 with a finding when the checker takes none of them. */
-static int collect(const struct package_log *l, struct seed *out, struct findings *f)
+static int collect(struct package_log *l, struct seed *out, struct findings *f)
 {
     int n = 0;
 
@@ -166,11 +167,12 @@ static void compare_seeds(const struct seed *seeds, size_t n, struct findings *f
                             "seed %s at %s:%lld is also the seed of %s; every run needs its own",
                             seeds[i].digits, seeds[i].record->file, seeds[i].record->lineno,
                             seeds[k].log->path);
+                seeds[i].log->is_twin = 1;
                 break;
             }
 }
 
-void package_check_seeds(const struct package_log *logs, size_t n, struct findings *f)
+void package_check_seeds(struct package_log *logs, size_t n, struct findings *f)
 {
     struct seed *seeds;
     size_t room = 1, n_seeds = 0;
@@ -186,4 +188,92 @@ void package_check_seeds(const struct package_log *logs, size_t n, struct findin
     for (size_t i = 0; i < n_seeds; i++)
         free(seeds[i].digits);
     free(seeds);
+}
+
+/* ---- one run twice ---- */
+
+static int is_same_record(const struct log_seed *a, const struct log_seed *b)
+{
+    return a->file && b->file && a->lineno >= 0 && a->lineno == b->lineno &&
+           strcmp(a->value, b->value) == 0 && strcmp(a->file, b->file) == 0;
+}
+
+static int is_whole(const char *json)
+{
+    char *const digits = package_seed_digits(json);
+    const int whole = digits != NULL;
+
+    free(digits);
+    return whole;
+}
+
+/* The first seed of b that a logs as well; NULL: none. */
+static const struct log_seed *common_seed(const struct log *a, const struct log *b)
+{
+    for (size_t i = 0; i < b->n_seeds; i++)
+        for (size_t k = 0; k < a->n_seeds; k++) {
+            if (!is_same_record(&a->seeds[k], &b->seeds[i]))
+                continue;
+            if (is_whole(b->seeds[i].value))
+                return &b->seeds[i];
+            break;
+        }
+    return NULL;
+}
+
+static void check_seed_twin(struct package_log *l, const struct package_log *before,
+                            struct findings *f)
+{
+    const struct log_seed *const seed = common_seed(&before->log, &l->log);
+
+    if (!seed)
+        return;
+    finding_add(f, FINDING_STRICT, l->path,
+                "seed %s at %s:%lld is also that of %s; two runs log the same seed: they are one "
+                "run twice",
+                seed->value, seed->file, seed->lineno, before->path);
+    l->is_twin = 1;
+}
+
+void package_check_seed_twins(struct package_log *logs, size_t n, struct findings *f)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = 0; k < i && !logs[i].is_twin; k++)
+            check_seed_twin(&logs[i], &logs[k], f);
+}
+
+static int same_bytes(FILE *a, FILE *b)
+{
+    char x[1 << 12], y[1 << 12];
+    size_t n;
+
+    do {
+        n = fread(x, 1, sizeof(x), a);
+        if (fread(y, 1, sizeof(y), b) != n || memcmp(x, y, n) != 0)
+            return 0;
+    } while (n > 0);
+    return !ferror(a) && !ferror(b);
+}
+
+static int is_copy(const char *one, const char *other)
+{
+    FILE *const a = fopen(one, "rb"), *const b = fopen(other, "rb");
+    const int same = a && b && same_bytes(a, b);
+
+    if (a)
+        fclose(a);
+    if (b)
+        fclose(b);
+    return same;
+}
+
+void package_check_copies(struct package_log *logs, size_t n, struct findings *f)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = 0; k < i && !logs[i].is_twin; k++)
+            if (is_copy(logs[i].path, logs[k].path)) {
+                finding_add(f, FINDING_STRICT, logs[i].path,
+                            "it is byte for byte %s: they are one run twice", logs[k].path);
+                logs[i].is_twin = 1;
+            }
 }

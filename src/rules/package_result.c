@@ -26,9 +26,14 @@ static int is_closed(const struct package_result *r)
 }
 
 /* The convergence and seed checks came with 1.0. */
+static int is_late(const struct check *c)
+{
+    return strtol(c->r->options.ruleset, NULL, 10) >= 1;
+}
+
 static int is_checked_further(const struct check *c)
 {
-    return strtol(c->r->options.ruleset, NULL, 10) >= 1 && is_closed(c->r);
+    return is_late(c) && is_closed(c->r);
 }
 
 static void check_count(struct check *c)
@@ -204,7 +209,7 @@ static int check_convergence(struct check *c)
 static void compare(struct check *c, const char *log, const char *key, const char *is,
                     const char *wanted, const char *whose)
 {
-    if (!is || strcmp(is, wanted) != 0)
+    if (!system_is_unfilled(wanted) && (!is || strcmp(is, wanted) != 0))
         finding_add(c->f, FINDING_STRICT, log, "%s is \"%s\"; %s says \"%s\"", key,
                     is ? is : "absent", whose, wanted);
 }
@@ -228,12 +233,25 @@ static void check_words(struct check *c)
     }
 }
 
+/* No run counts twice. The official seed checker looks at the closed division only. */
+static void check_twins(struct check *c)
+{
+    const size_t n = c->r->n_logs;
+
+    if (is_late(c) && !c->r->options.seed_bypass) {
+        if (is_closed(c->r))
+            package_check_seeds(c->logs, n, c->f);
+        else
+            package_check_seed_twins(c->logs, n, c->f);
+    }
+    package_check_copies(c->logs, n, c->f);
+}
+
 static int check_all(struct check *c)
 {
     check_count(c);
     check_logs(c);
-    if (is_checked_further(c) && !c->r->options.seed_bypass)
-        package_check_seeds(c->logs, c->r->n_logs, c->f);
+    check_twins(c);
     check_words(c);
     if (is_checked_further(c) && strcmp(c->r->benchmark, "minigo") != 0)
         return check_convergence(c);
@@ -249,7 +267,7 @@ int package_check_result(const struct package_result *r, struct findings *f,
 
     *out = (struct package_outcome){0};
     if (!ruleset_find(r->options.ruleset))
-        return err(E_USAGE, "there is no ruleset %s", r->options.ruleset);
+        return ruleset_unknown(r->options.ruleset);
     c.rule = score_rule(r->options.ruleset, r->benchmark);
     c.logs = xcalloc(r->n_logs + 1, sizeof(*c.logs));
     while (rc == 0 && n < r->n_logs) {

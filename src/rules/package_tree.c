@@ -332,7 +332,7 @@ int package_check(const char *dir, const struct package_options *o, struct findi
 
     *n = (struct package_count){0};
     if (!ruleset_find(o->ruleset))
-        return err(E_USAGE, "there is no ruleset %s", o->ruleset);
+        return ruleset_unknown(o->ruleset);
     if (!file_is_folder(dir))
         return err(E_IO, "%s is no folder", dir);
     check_systems(&t);

@@ -49,6 +49,11 @@ const char *system_desc_get(const struct system_desc *d, const char *name)
     return v ? v : "";
 }
 
+int system_is_unfilled(const char *value)
+{
+    return strncmp(value, SYSTEM_FILL_IN, strlen(SYSTEM_FILL_IN)) == 0;
+}
+
 void system_desc_set(struct system_desc *d, const char *name, const char *value)
 {
     char **const at = &d->values[known_index(name)];
@@ -160,8 +165,15 @@ static int is_joined(const char *name)
     return 0;
 }
 
-static void check_field(const struct system_field *field, const cJSON *v, const char *where,
-                        struct findings *f)
+/* From 4.0 on the checker knows a status when it sees one, and this is none. */
+static enum finding_level unfilled_level(const char *name, const char *ruleset)
+{
+    return strcmp(name, "status") == 0 && strtol(ruleset, NULL, 10) >= 4 ? FINDING_ERROR
+                                                                         : FINDING_STRICT;
+}
+
+static void check_field(const struct system_field *field, const cJSON *v, const char *ruleset,
+                        const char *where, struct findings *f)
 {
     if (!v)
         finding_add(f, FINDING_ERROR, where, "the field %s is missing", field->name);
@@ -173,9 +185,9 @@ static void check_field(const struct system_field *field, const cJSON *v, const 
     else if (!cJSON_IsString(v))
         finding_add(f, FINDING_STRICT, where,
                     "%s is not a string; the rules want strings in every field", field->name);
-    else if (strncmp(v->valuestring, SYSTEM_FILL_IN, strlen(SYSTEM_FILL_IN)) == 0)
-        finding_add(f, FINDING_STRICT, where, "%s is not filled in yet: %s", field->name,
-                    v->valuestring + strlen(SYSTEM_FILL_IN));
+    else if (system_is_unfilled(v->valuestring))
+        finding_add(f, unfilled_level(field->name, ruleset), where, "%s is not filled in yet: %s",
+                    field->name, v->valuestring + strlen(SYSTEM_FILL_IN));
 }
 
 /* From 4.0 on one of the long names; before, anything. */
@@ -183,8 +195,7 @@ static void check_status(const cJSON *v, const char *ruleset, const char *where,
 {
     const char *const status = cJSON_IsString(v) ? v->valuestring : NULL;
 
-    if (!v || (status && strncmp(status, SYSTEM_FILL_IN, strlen(SYSTEM_FILL_IN)) == 0 &&
-               strtol(ruleset, NULL, 10) < 4))
+    if (!v || (status && system_is_unfilled(status)))
         return;
     for (size_t i = 0; status && i < COUNT_OF(statuses); i++)
         if (strcmp(status, strtol(ruleset, NULL, 10) >= 4 ? statuses[i].late : statuses[i].early) ==
@@ -207,7 +218,7 @@ void system_desc_check(const char *path, const char *ruleset, struct findings *f
         return;
     }
     for (int i = 0; i < SYSTEM_FIELDS; i++)
-        check_field(&system_fields[i], member(doc, system_fields[i].name), path, f);
+        check_field(&system_fields[i], member(doc, system_fields[i].name), ruleset, path, f);
     check_status(member(doc, "status"), ruleset, path, f);
     cJSON_Delete(doc);
 }
