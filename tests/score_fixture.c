@@ -37,7 +37,7 @@ static void add_number(struct str *out, double ms, const char *key, double x)
 }
 
 /* What the closed division of 1.0 and 4.0 asks of ResNet-50. */
-static void add_settings(struct str *out)
+static void add_settings(struct str *out, int number)
 {
     static const struct {
         const char *key;
@@ -47,14 +47,15 @@ static void add_settings(struct str *out)
         {"lars_opt_end_learning_rate", 0.0001},      {"lars_opt_learning_rate_decay_poly_power", 2},
         {"lars_opt_learning_rate_decay_steps", 37},  {"lars_epsilon", 0},
         {"lars_opt_learning_rate_warmup_epochs", 2}, {"lars_opt_momentum", 0.9},
-        {"lars_opt_weight_decay", 0.00005},          {"seed", 7}};
+        {"lars_opt_weight_decay", 0.00005}};
 
     add_text(out, "opt_name", "lars");
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         add_number(out, 1, rows[i].key, rows[i].value);
+    add_number(out, 1, "seed", 7 + number);
 }
 
-static void add_begin(struct str *out, const struct fake_result *f, double start)
+static void add_begin(struct str *out, const struct fake_result *f, double start, int number)
 {
     add(out, 1, "cache_clear", "true", "");
     add(out, 1, "init_start", "null", "");
@@ -64,7 +65,7 @@ static void add_begin(struct str *out, const struct fake_result *f, double start
     add_text(out, "submission_platform", "Platform");
     add_text(out, "submission_status", "onprem");
     add_number(out, 1, "global_batch_size", f->batch ? (double)f->batch : 3264);
-    add_settings(out);
+    add_settings(out, number);
     add(out, 2, "init_stop", "null", "");
     add(out, start, "run_start", "null", "");
     add_number(out, start, "train_samples", 1281167);
@@ -92,7 +93,7 @@ static void write_log(struct str *out, const struct fake_result *f, const struct
 {
     const double start = (double)f->start_ms + 1000. * number;
 
-    add_begin(out, f, start);
+    add_begin(out, f, start, number);
     add_end(out, start + run->minutes * 60000, run);
 }
 

@@ -280,6 +280,53 @@ static void test_ncf_takes_the_first_fifty(void **state)
     result_release(&r);
 }
 
+/* ---- one run twice ---- */
+
+/* Five runs of which the last is the log of number again. */
+static struct result four_and(const char *version, const struct fake_result *f, int number)
+{
+    struct result r = fake_result(version, &closed_resnet, five, 4);
+
+    fake_add(&r, f, &five[0], number);
+    assert_int_equal(result_finish(&r), 0);
+    return r;
+}
+
+static void test_one_run_twice(void **state)
+{
+    static const char *const rounds[] = {"0.7.0", "1.0.0", "2.0.0", "4.0.0"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rounds); i++) {
+        struct result r = four_and(rounds[i], &closed_resnet, 0);
+
+        assert_false(r.stands);
+        assert_string_equal(r.problems.s,
+                            "result_0.txt and result_0.txt have the same start, stop and "
+                            "evaluations: they are one run twice.\n");
+        result_release(&r);
+    }
+}
+
+static void test_one_seed_twice(void **state)
+{
+    const struct fake_result later = {.start_ms = 9000000};
+    struct result r = four_and("1.1.0", &later, 1);
+
+    (void)state;
+    assert_false(r.stands);
+    assert_string_equal(r.problems.s, "result_1.txt and result_1.txt log the same seed, 8 (a.c:1): "
+                                      "they are one run twice.\n");
+    result_release(&r);
+    r = four_and("1.0.0", &later, 1); /* published runs of that round do */
+    assert_true(r.stands);
+    assert_non_null(strstr(r.notes.s, "log the same seed, 8 (a.c:1).\n"));
+    result_release(&r);
+    r = four_and("0.7.0", &later, 1);
+    assert_true(r.stands && !strstr(r.notes.s, "seed"));
+    result_release(&r);
+}
+
 /* ---- the reference ---- */
 
 static const struct fake_run at_35[] = {
@@ -417,6 +464,8 @@ int main(void)
         cmocka_unit_test(test_number_of_runs),
         cmocka_unit_test(test_the_median_window),
         cmocka_unit_test(test_ncf_takes_the_first_fifty),
+        cmocka_unit_test(test_one_run_twice),
+        cmocka_unit_test(test_one_seed_twice),
         cmocka_unit_test(test_scaled_to_the_reference),
         cmocka_unit_test(test_faster_than_allowed),
         SCRATCH(test_scaling_json),

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,7 +156,7 @@ static void test_a_submission(void **state)
     results_release(&s);
 }
 
-static void test_links_are_not_followed(void **state)
+static void test_links_do_not_lead_around(void **state)
 {
     struct results s;
     char *const loop = file_join(*state, "a/loop"), *const dir = file_join(*state, "a");
@@ -167,6 +168,107 @@ static void test_links_are_not_followed(void **state)
     results_release(&s);
     free(loop);
     free(dir);
+}
+
+static void link_to(const char *dir, const char *name, const char *target)
+{
+    char *const path = file_join(dir, name), *const to = file_join(dir, target);
+
+    assert_int_equal(symlink(to, path), 0);
+    free(path);
+    free(to);
+}
+
+static void test_linked_runs(void **state)
+{
+    char *const set = file_join(*state, "set");
+    struct results s;
+
+    run_folders(*state, "elsewhere", &resnet, 5);
+    assert_int_equal(file_mkdirs(set), 0);
+    for (int i = 1; i <= 5; i++) {
+        char *const name = xasprintf("set/run-%d", i), *const to = xasprintf("elsewhere/run-%d", i);
+
+        link_to(*state, name, to);
+        free(name);
+        free(to);
+    }
+    link_to(*state, "linked", "set");
+    s = fake_find(*state, "linked", NULL);
+    assert_int_equal(s.n, 1);
+    assert_int_equal(s.list[0].n_runs, 5);
+    assert_true(s.list[0].stands);
+    results_release(&s);
+    free(set);
+}
+
+/* A folder in a log's place is no log. */
+static void test_unreadable_logs_do_not_hide_others(void **state)
+{
+    char *const odd = file_join(*state, "all/a/run-1/mlperf.log");
+
+    assert_int_equal(file_mkdirs(odd), 0);
+    says(*state, "all", 3, "stave: not scored: ");
+    run_folders(*state, "all/b", &resnet, 5);
+    says(*state, "all", 3, "score       29.0000 minutes");
+    says(*state, "all", 3, "stave: not scored: ");
+    fake_log(*state, "all/a/run-2/mlperf.log", &resnet, &five[0], 0);
+    says(*state, "all", 3, "does not stand: A log here can not be read: ");
+    free(odd);
+}
+
+/* The super-user may read everything. */
+static void test_unreadable_folders_do_not_hide_others(void **state)
+{
+    char *const closed = file_join(*state, "all/a");
+
+    if (geteuid() == 0)
+        skip();
+    assert_int_equal(file_mkdirs(closed), 0);
+    run_folders(*state, "all/b", &resnet, 5);
+    assert_int_equal(chmod(closed, 0), 0);
+    says(*state, "all", 3, "score       29.0000 minutes");
+    says(*state, "all", 3, "all/a: Permission denied");
+    assert_int_equal(chmod(closed, 0700), 0);
+    free(closed);
+}
+
+/* run.json of run number i, as `stave run` writes it. */
+static void run_json(const char *dir, int i, const char *ruleset, const char *training)
+{
+    char *const name = xasprintf("runs/run-%d/run.json", i);
+    char *const text =
+        xasprintf("{\"ruleset\": \"%s\", \"options\": {\"training\": {%s}}}", ruleset, training);
+
+    free(scratch_file(dir, name, text));
+    free(name);
+    free(text);
+}
+
+static void test_the_ruleset_of_the_runs(void **state)
+{
+    run_folders(*state, "runs", &resnet, 5);
+    for (int i = 1; i <= 5; i++)
+        run_json(*state, i, "1.0.0", "\"target\": 0.759");
+    says(*state, "runs", 0, "MLPerf ruleset 1.0.0 (as run.json says; --ruleset names another)\n");
+    says(*state, "runs/run-1", 4, "MLPerf ruleset 1.0.0 (as run.json");
+    says(*state, "runs --ruleset 4.0.0", 0, "MLPerf ruleset 4.0.0\n");
+    run_json(*state, 3, "4.0.0", "\"target\": 0.759");
+    says(*state, "runs", 4,
+         "does not stand: run-3 was made under ruleset 4.0.0, others here are judged under 1.0.0");
+    says(*state, "runs --ruleset 4.0.0", 0, "MLPerf ruleset 4.0.0\n");
+}
+
+static void test_runs_without_a_target(void **state)
+{
+    run_folders(*state, "runs", &resnet, 5);
+    run_json(*state, 2, "4.0.0", "\"steps\": 0, \"target\": 0.759");
+    run_json(*state, 3, "4.0.0", "\"steps\": 0, \"target\": 0");
+    says(*state, "runs", 0, "does not count: it was made without a target (--target 0)\n");
+    run_json(*state, 4, "4.0.0", "\"steps\": 10, \"target\": 0.759");
+    says(*state, "runs", 4,
+         "does not count: it was made for a number of steps (--steps), not to a target\n");
+    says(*state, "runs", 4, "score       none\n");
 }
 
 /* MLPerf's summariser drops the runs that its checker refuses. */
@@ -211,7 +313,12 @@ static void test_exit_codes(void **state)
     says(*state, "nothing", 3, "stave: open nothing: No such file or directory");
     says(*state, "", 2, "stave score needs DIR...");
     says(*state, "good --ruleset 9.9", 2, "there is no ruleset \"9.9\"");
-    says(*state, "good/run-1 good/run-2 good/run-3/mlperf.log few/run-1 few/run-2", 0, "5 runs");
+    says(*state, "good/run-1 good/run-2 good/run-3/mlperf.log good/run-4 good/run-5", 0, "5 runs");
+    says(*state, "good/run-1 good/run-2 good/run-3/mlperf.log good/run-4 few/run-1", 4,
+         "does not stand: run-1 and run-1 have the same start, stop and evaluations: they are one "
+         "run twice.\n");
+    says(*state, "good --system nosuch", 3, "stave: open nosuch: No such file or directory");
+    says(*state, "good --system empty/readme", 3, "empty/readme holds no JSON object");
 }
 
 static void test_text_of_one_result(void **state)
@@ -281,7 +388,12 @@ int main(void)
         SCRATCH(test_attempts_are_left_out),
         SCRATCH(test_a_resumed_run_is_no_timed_result),
         SCRATCH(test_a_submission),
-        SCRATCH(test_links_are_not_followed),
+        SCRATCH(test_links_do_not_lead_around),
+        SCRATCH(test_linked_runs),
+        SCRATCH(test_unreadable_logs_do_not_hide_others),
+        SCRATCH(test_unreadable_folders_do_not_hide_others),
+        SCRATCH(test_the_ruleset_of_the_runs),
+        SCRATCH(test_runs_without_a_target),
         SCRATCH(test_logs_that_the_checks_refuse),
         SCRATCH(test_entry_of_an_old_round),
         SCRATCH(test_exit_codes),

@@ -32,6 +32,21 @@ static void make_printable(struct str *text)
             text->s[i] = '?';
 }
 
+/* Folders that could not be read: the scores are printed, and are not all. */
+static int tell_troubles(const struct results *s)
+{
+    struct str text = STR_INIT;
+
+    str_add(&text, s->troubles.s);
+    make_printable(&text);
+    if (text.len > 0)
+        text.s[text.len - 1] = '\0'; /* the last line's end */
+    fflush(stdout);
+    fprintf(stderr, "stave: not scored: %s\n", text.s);
+    str_release(&text);
+    return EXIT_WORLD;
+}
+
 static int report(const struct results *s, const struct score_settings *own)
 {
     struct str out = STR_INIT;
@@ -46,6 +61,8 @@ static int report(const struct results *s, const struct score_settings *own)
     make_printable(&out);
     fwrite(out.s, 1, out.len, stdout);
     str_release(&out);
+    if (s->troubles.len > 0)
+        return tell_troubles(s);
     for (size_t i = 0; i < s->n; i++)
         stands = stands && s->list[i].stands;
     return stands ? EXIT_REACHED : EXIT_UNTRUSTWORTHY;
@@ -57,13 +74,13 @@ static int score(const struct command_line *line, const struct score_settings *o
         .version = own->ruleset, .system = own->system, .unchecked = own->unchecked};
     int rc = results_find(&s, line->args, (size_t)line->n_args);
 
-    if (rc == 0 && s.n == 0)
+    if (rc == 0 && s.n == 0 && s.troubles.len == 0)
         rc = err(E_IO,
                  "%s: no run is here; a run's folder holds mlperf.log, a result's result_0.txt, "
                  "result_1.txt, ...",
                  line->args[0]);
     if (rc == 0)
-        rc = report(&s, own);
+        rc = s.n ? report(&s, own) : tell_troubles(&s);
     results_release(&s);
     return rc;
 }

@@ -47,7 +47,9 @@ static void add_heading(const struct result *r, struct str *out)
 
     str_printf(out, "%s: %zu run%s, %s division, MLPerf ruleset %s%s\n", r->benchmark, r->n_runs,
                r->n_runs == 1 ? "" : "s", division ? division : "no", r->version,
-               r->guessed ? " (by the format of the lines; --ruleset names another)" : "");
+               r->guessed ? " (by the format of the lines; --ruleset names another)"
+               : r->own   ? " (as run.json says; --ruleset names another)"
+                          : "");
     if (r->folder)
         str_printf(out, "%s\n", r->folder);
     if (r->system.name || r->platform)

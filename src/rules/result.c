@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "rules/result_read.h"
+#include "rules/result_twice.h"
 #include "rules/ruleset.h"
 
 const char *result_benchmark(const struct log *l)
@@ -109,6 +110,7 @@ static void take(struct result *r, struct result_run *run, const struct log *l)
     run->batch = l->batch;
     run->train_samples = l->train_samples;
     run->samples_at_stop = l->samples_at_stop;
+    result_marks_take(run, l);
     keep(&r->benchmark, result_benchmark(l));
     keep(&r->division, l->division);
     keep(&r->org, l->org);
@@ -118,15 +120,26 @@ static void take(struct result *r, struct result_run *run, const struct log *l)
                    l->benchmark, r->benchmark);
 }
 
+/* A round that the caller named holds for all runs. */
+static void take_version(struct result *r, const struct result_log *l, const char *name)
+{
+    if (!*r->version) {
+        r->own = l->ruleset != NULL;
+        r->guessed = !r->own;
+        r->version = r->own ? l->ruleset : version_of(l->log.format);
+    } else if ((r->own || r->guessed) && l->ruleset && strcmp(l->ruleset, r->version) != 0)
+        str_printf(&r->problems,
+                   "%s was made under ruleset %s, others here are judged under %s; --ruleset "
+                   "judges all by one.\n",
+                   name, l->ruleset, r->version);
+}
+
 void result_add(struct result *r, const struct result_log *l, const char *path, const char *name)
 {
     struct result_run run = {
         .path = xstrdup(path), .name = xstrdup(name), .why = refusal(r, l, name), .samples = NAN};
 
-    if (!*r->version) {
-        r->version = version_of(l->log.format);
-        r->guessed = 1;
-    }
+    take_version(r, l, name);
     take(r, &run, &l->log);
     if (!run.why && l->strict)
         str_printf(&r->notes, "%s counts by MLPerf's own checker, and yet: %s.\n", name, l->strict);
@@ -150,6 +163,7 @@ void result_release(struct result *r)
         free(r->runs[i].path);
         free(r->runs[i].name);
         free(r->runs[i].why);
+        result_marks_release(&r->runs[i]);
     }
     free(r->runs);
     free(r->folder);

@@ -48,6 +48,9 @@ struct result_run {
     double quality; /* of the last evaluation; NAN: none, or several values */
     double batch;
     double train_samples, samples_at_stop;
+    char **marks; /* its seeds; course: its times and evaluations (result_twice.h) */
+    size_t n_marks;
+    char *course; /* NULL: it has no end */
     enum result_fate fate;
 };
 
@@ -59,6 +62,7 @@ struct result_system {
 struct result {
     const char *version; /* of the ruleset; "" until known */
     int guessed;         /* by the format of the lines */
+    int own;             /* version is what the run folders name */
     int unchecked;       /* set by the caller: runs count whose logs the round's checks refuse */
     int n_refused;       /* of these */
     char *folder;        /* NULL: none in particular */
@@ -84,8 +88,8 @@ struct result {
     struct str notes;    /* a sentence a line */
 };
 
-/* version must outlive the result; NULL: by the format of the lines, 4.0.0 for ":::MLLOG". E_USAGE
- * when no such round is known. */
+/* version must outlive the result; NULL: what the first run's folder names, else by the format of
+ * the lines, 4.0.0 for ":::MLLOG". E_USAGE when no such round is known. */
 int result_init(struct result *r, const char *version);
 /* A run by what its log says (result_read.h). name is what the run is called. */
 void result_add(struct result *r, const struct result_log *l, const char *path, const char *name);
@@ -95,6 +99,8 @@ void result_refuse_last(struct result *r, const char *why);
 const char *result_benchmark(const struct log *l);
 /* Reads systems/NAME.json; a file that can not be understood is a note. */
 void result_read_system(struct result *r, const char *path);
+/* E_IO or E_DATA when such a description can not be read. */
+int result_check_system(const char *path);
 /* Reads entry.json, which rounds 0.5 and 0.6 have in place of it. */
 void result_read_entry(struct result *r, const char *path);
 /* Reads scaling.json. */

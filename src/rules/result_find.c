@@ -10,10 +10,10 @@
 
 #include "base/err.h"
 #include "base/file.h"
-#include "base/json.h"
+#include "rules/result_folder.h"
 #include "rules/result_read.h"
 
-enum { MAX_DEPTH = 16, MAX_RESULT_JSON = 1 << 20 };
+enum { MAX_DEPTH = 16 };
 
 /* ---- names ---- */
 
@@ -51,26 +51,6 @@ static char *above(const char *path, int n)
 
 /* ---- one run ---- */
 
-/* A run that was resumed has a log of its last start only; its folder says so. */
-static int was_resumed(const char *log_path)
-{
-    char *const dir = above(log_path, 1);
-    char *const path = file_join(dir ? dir : ".", "result.json");
-    char *text = NULL;
-    size_t n = 0;
-    cJSON *doc = NULL;
-    int resumed;
-
-    if (file_exists(path) && file_read(path, MAX_RESULT_JSON, &text, &n) == 0)
-        doc = json_parse(text, n, NULL);
-    resumed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(doc, "resumed"));
-    cJSON_Delete(doc);
-    free(text);
-    free(path);
-    free(dir);
-    return resumed;
-}
-
 static struct result *new_result(struct results *s, const char *folder, int *rc)
 {
     struct result *r;
@@ -104,16 +84,18 @@ static int add_run(struct results *s, size_t from, const char *path, const char 
                    const char *folder)
 {
     struct result_log l;
+    const struct result_folder f = result_folder_read(path);
     struct result *r;
     int rc = 0;
 
-    TRY(result_log_read(&l, path, s->version));
+    TRY(result_log_read(&l, path, s->version ? s->version : f.ruleset));
+    l.ruleset = f.ruleset;
     r = result_for(s, from, &l.log, folder, &rc);
     if (rc == 0)
         result_add(r, &l, path, name);
     result_log_release(&l);
-    if (rc == 0 && strcmp(base_name(path), "mlperf.log") == 0 && was_resumed(path))
-        result_refuse_last(r, "it was resumed: the log covers its last start only");
+    if (rc == 0 && f.why)
+        result_refuse_last(r, f.why);
     return rc;
 }
 
@@ -146,11 +128,39 @@ static void release_listing(struct listing *l)
     free(l->entries);
 }
 
-static int is_folder_itself(const char *path)
+/* Whether a folder is searched for the first time under this path of the caller's: links may lead
+ * around, and to one folder in many ways. */
+static int is_new(struct results *s, const char *dir)
 {
     struct stat st;
 
-    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    if (stat(dir, &st) != 0)
+        return 1; /* reading it tells why */
+    for (size_t i = 0; i < s->n_seen; i++)
+        if (s->seen[i].device == st.st_dev && s->seen[i].inode == st.st_ino)
+            return 0;
+    s->seen = xrealloc(s->seen, (s->n_seen + 1) * sizeof(*s->seen));
+    s->seen[s->n_seen++] = (struct results_folder){st.st_dev, st.st_ino};
+    return 1;
+}
+
+/* The last error is kept, and the search goes on; what is wrong with the caller's settings ends it.
+ */
+static int pass_over(struct results *s, int rc)
+{
+    if (rc >= 0 || rc == E_USAGE)
+        return rc;
+    str_printf(&s->troubles, "%s\n", err_reason());
+    return 0;
+}
+
+/* Results that lack a run do not stand: before is the length of the troubles before their logs. */
+static void note_missing(struct results *s, size_t from, size_t before)
+{
+    const size_t n = s->troubles.len - before;
+
+    for (size_t i = from; n > 0 && i < s->n; i++)
+        str_printf(&s->list[i].problems, "A log here can not be read: %s", s->troubles.s + before);
 }
 
 static char *log_of_run(const char *dir)
@@ -194,6 +204,7 @@ static void read_described_system(struct results *s, struct result *r, const cha
 static int add_result_files(struct results *s, const struct listing *l, const char *dir)
 {
     char *const scaling = file_join(dir, "scaling.json");
+    const size_t before = s->troubles.len;
     int rc = 0;
     struct result *const r = new_result(s, dir, &rc);
 
@@ -206,12 +217,15 @@ static int add_result_files(struct results *s, const struct listing *l, const ch
             continue;
         path = file_join(dir, name);
         rc = result_log_read(&log, path, s->version);
-        if (rc == 0) {
+        if (rc < 0)
+            rc = pass_over(s, rc);
+        else if (rc == 0) {
             result_add(r, &log, path, name);
             result_log_release(&log);
         }
         free(path);
     }
+    note_missing(s, s->n - 1, before);
     if (file_exists(scaling))
         result_read_scaling(r, scaling);
     free(scaling);
@@ -234,25 +248,27 @@ static void note_attempts(struct results *s, size_t from, int n)
 /* Run folders here are one result a benchmark; other folders are searched. */
 static int search_entries(struct results *s, const struct listing *l, const char *dir, int depth)
 {
-    const size_t from = s->n;
+    const size_t from = s->n, before = s->troubles.len;
     int rc = 0, n_attempts = 0;
 
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; rc == 0 && i < l->n; i++) {
             char *const path = file_join(dir, l->entries[i]->d_name);
-            char *const log = is_folder_itself(path) ? log_of_run(path) : NULL;
+            char *const log = file_is_folder(path) ? log_of_run(path) : NULL;
             const int attempt = attempt_is_name(l->entries[i]->d_name);
 
             n_attempts += log && pass == 0 && attempt;
             if (log && pass == 0 && !attempt)
-                rc = add_run(s, from, log, l->entries[i]->d_name, dir);
-            else if (!log && pass == 1 && is_folder_itself(path))
+                rc = pass_over(s, add_run(s, from, log, l->entries[i]->d_name, dir));
+            else if (!log && pass == 1 && file_is_folder(path))
                 rc = search(s, path, depth + 1);
             free(log);
             free(path);
         }
-        if (pass == 0)
-            note_attempts(s, from, n_attempts);
+        if (pass > 0)
+            break;
+        note_attempts(s, from, n_attempts);
+        note_missing(s, from, before);
     }
     return rc;
 }
@@ -262,9 +278,11 @@ static int search(struct results *s, const char *dir, int depth)
     struct listing l;
     int n_files = 0, rc;
 
-    if (depth > MAX_DEPTH)
+    if (depth > MAX_DEPTH || !is_new(s, dir))
         return 0;
-    TRY(list_folder(&l, dir));
+    rc = list_folder(&l, dir);
+    if (rc < 0)
+        return depth ? pass_over(s, rc) : rc;
     for (int i = 0; i < l.n; i++)
         n_files += is_result_file(l.entries[i]->d_name);
     rc = n_files ? add_result_files(s, &l, dir) : search_entries(s, &l, dir, depth);
@@ -290,7 +308,7 @@ static char *without_slash(const char *path)
 int results_find(struct results *s, const char *const *paths, size_t n)
 {
     const size_t before = s->n;
-    int rc = 0;
+    int rc = s->system ? result_check_system(s->system) : 0;
 
     for (int pass = 0; pass < 2; pass++) /* single runs first: they are joined */
         for (size_t i = 0; rc == 0 && i < n; i++) {
@@ -298,7 +316,8 @@ int results_find(struct results *s, const char *const *paths, size_t n)
 
             if (pass == 0 && log)
                 rc = add_run(s, before, log, base_name(path), NULL);
-            else if (pass == 1 && !log)
+            s->n_seen = 0;
+            if (pass == 1 && !log)
                 rc = search(s, path, 0);
             free(log);
             free(path);
@@ -316,6 +335,7 @@ void results_release(struct results *s)
     for (size_t i = 0; i < s->n; i++)
         result_release(&s->list[i]);
     free(s->list);
-    s->list = NULL;
-    s->n = 0;
+    free(s->seen);
+    str_release(&s->troubles);
+    *s = (struct results){0};
 }

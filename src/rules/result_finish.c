@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "rules/published.h"
 #include "rules/result.h"
+#include "rules/result_twice.h"
 
 /* "2.1.0" as 21. */
 static int round_of(const char *version)
@@ -329,6 +330,7 @@ int result_finish(struct result *r)
     r->rule = score_rule(r->version, r->benchmark);
     find_closed(r);
     choose_runs(r);
+    result_find_twice(r, round_of(r->version));
     if (strcmp(r->benchmark, "bert") == 0)
         count_bert_samples(r);
     rc = score_runs(r);

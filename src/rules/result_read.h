@@ -8,6 +8,7 @@ struct result_log {
     struct log log;
     char *refused; /* why MLPerf's own checker refuses it: the first error; NULL: it accepts */
     char *strict;  /* the same of what only this program refuses */
+    const char *ruleset; /* that its run folder names, set by the caller; NULL: none */
 };
 
 /* version NULL: by the lines' format. E_IO, then nothing is to be released. */

@@ -54,6 +54,22 @@ static double count_of(const cJSON *doc, const char *key)
     return *end == '\0' ? x : NAN;
 }
 
+int result_check_system(const char *path)
+{
+    char *text = NULL;
+    size_t n = 0;
+    cJSON *doc;
+    int is_object;
+
+    TRY(file_read(path, MAX_FILE, &text, &n));
+    doc = json_parse(text, n, NULL);
+    free(text);
+    is_object = cJSON_IsObject(doc);
+    cJSON_Delete(doc);
+    return is_object ? 0
+                     : err(E_DATA, "%s holds no JSON object; a system's description is one", path);
+}
+
 void result_read_system(struct result *r, const char *path)
 {
     cJSON *const doc = read_object(r, path);
