@@ -296,7 +296,8 @@ static void print_job(const struct queue *q, int i)
 {
     struct job *const job = &q->jobs[i];
 
-    fwrite(job->text.s, 1, job->text.len, stdout);
+    if (job->text.len)
+        fwrite(job->text.s, 1, job->text.len, stdout);
     if (q->own->json)
         printf("%s\n", i + 1 < q->n ? "," : "");
     else if (job->reason)
