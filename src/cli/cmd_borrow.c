@@ -71,19 +71,18 @@ static int borrow(const char *from, const struct borrow_settings *own)
     return rc;
 }
 
+static int work(const struct command_line *line, const void *settings)
+{
+    const struct borrow_settings *const own = settings;
+
+    return borrow(line->args[0], own);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct borrow_settings own;
-    struct command_line line;
-    int rc;
 
-    command_line_init(&line, self, argc, argv);
-    command_line_bind(&line, &options, &own);
-    rc = command_line_parse(&line);
-    if (rc == 0)
-        rc = borrow(line.args[0], &own);
-    command_line_release(&line);
-    return rc < 0 ? rc : EXIT_REACHED;
+    return command_line_run(self, argc, argv, &own, work);
 }
 
 static const struct opt_table *const tables[] = {&options, NULL};

@@ -269,7 +269,7 @@ struct queue {
     pthread_cond_t changed;
 };
 
-static void *work(void *arg)
+static void *take_files(void *arg)
 {
     struct queue *const q = arg;
 
@@ -341,7 +341,7 @@ static int check_all(struct queue *q)
     const int wanted = thread_count(q->n);
     int n = 0, code;
 
-    while (n < wanted && pthread_create(&threads[n], NULL, work, q) == 0)
+    while (n < wanted && pthread_create(&threads[n], NULL, take_files, q) == 0)
         n++;
     if (n == 0)
         return err(E_NOMEM, "the system starts no thread");
@@ -373,18 +373,18 @@ static int check_files(const struct check_settings *own, const struct command_li
     return code;
 }
 
+static int work(const struct command_line *line, const void *settings)
+{
+    const struct check_settings *const own = settings;
+
+    return check_files(own, line);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct check_settings own;
-    struct command_line line;
-    int rc;
 
-    command_line_init(&line, self, argc, argv);
-    command_line_bind(&line, &options, &own);
-    rc = command_line_parse(&line);
-    rc = rc == 0 ? check_files(&own, &line) : rc < 0 ? rc : EXIT_REACHED;
-    command_line_release(&line);
-    return rc;
+    return command_line_run(self, argc, argv, &own, work);
 }
 
 static const struct opt_table *const tables[] = {&options, NULL};

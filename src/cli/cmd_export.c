@@ -49,19 +49,18 @@ static int export_path(const char *from, const char *to)
     return rc;
 }
 
+static int work(const struct command_line *line, const void *settings)
+{
+    const struct export_settings *const own = settings;
+
+    return export_path(line->args[0], own->to);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct export_settings own;
-    struct command_line line;
-    int rc;
 
-    command_line_init(&line, self, argc, argv);
-    command_line_bind(&line, &options, &own);
-    rc = command_line_parse(&line);
-    if (rc == 0)
-        rc = export_path(line.args[0], own.to);
-    command_line_release(&line);
-    return rc < 0 ? rc : EXIT_REACHED;
+    return command_line_run(self, argc, argv, &own, work);
 }
 
 static const struct opt_table *const tables[] = {&options, NULL};

@@ -16,22 +16,27 @@ static void print_list(void)
     puts("\nstave COMMAND --help says more about one; stave --version names the build.");
 }
 
+static int help_with(const char *command)
+{
+    const struct command *const c = command_find(command);
+    char name[] = "help", option[] = "--help";
+
+    return c ? c->run(c, 2, (char *[]){name, option, NULL}) : command_unknown(command);
+}
+
+static int work(const struct command_line *line, const void *settings)
+{
+    (void)settings;
+    if (line->n_args == 0) {
+        print_list();
+        return EXIT_REACHED;
+    }
+    return help_with(line->args[0]);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct command_line line;
-    int rc;
-
-    command_line_init(&line, self, argc, argv);
-    rc = command_line_parse(&line);
-    if (rc == 0 && line.n_args == 0) {
-        print_list();
-    } else if (rc == 0) {
-        const struct command *c = command_find(line.args[0]);
-        char name[] = "help", option[] = "--help";
-        rc = c ? c->run(c, 2, (char *[]){name, option, NULL}) : command_unknown(line.args[0]);
-    }
-    command_line_release(&line);
-    return rc < 0 ? rc : EXIT_REACHED;
+    return command_line_run(self, argc, argv, NULL, work);
 }
 
 const struct command command_help = {

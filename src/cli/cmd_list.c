@@ -105,19 +105,18 @@ static int print_here(const struct command_line *line)
     return print_devices();
 }
 
+static int work(const struct command_line *line, const void *settings)
+{
+    const struct list_settings *const own = settings;
+
+    return own->rules ? print_rules(line->args, line->n_args) : print_here(line);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct list_settings own;
-    struct command_line line;
-    int rc;
 
-    command_line_init(&line, self, argc, argv);
-    command_line_bind(&line, &options, &own);
-    rc = command_line_parse(&line);
-    if (rc == 0)
-        rc = own.rules ? print_rules(line.args, line.n_args) : print_here(&line);
-    command_line_release(&line);
-    return rc < 0 ? rc : EXIT_REACHED;
+    return command_line_run(self, argc, argv, &own, work);
 }
 
 static const struct opt_table *const tables[] = {&options, NULL};

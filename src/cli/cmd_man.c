@@ -104,17 +104,17 @@ static void put_page(void)
          ".TP\n.B 4\nThe result is not trustworthy, or a check found something.");
 }
 
+static int work(const struct command_line *line, const void *settings)
+{
+    (void)settings;
+    (void)line;
+    put_page();
+    return EXIT_REACHED;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct command_line line;
-    int rc;
-
-    command_line_init(&line, self, argc, argv);
-    rc = command_line_parse(&line);
-    if (rc == 0)
-        put_page();
-    command_line_release(&line);
-    return rc < 0 ? rc : EXIT_REACHED;
+    return command_line_run(self, argc, argv, NULL, work);
 }
 
 const struct command command_man = {

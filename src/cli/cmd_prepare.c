@@ -72,19 +72,18 @@ static int prepare(const char *name, const struct prepare_settings *s)
     return 0;
 }
 
+static int work(const struct command_line *line, const void *settings)
+{
+    const struct prepare_settings *const own = settings;
+
+    return prepare(line->args[0], own);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct prepare_settings settings;
-    struct command_line line;
-    int rc;
+    struct prepare_settings own;
 
-    command_line_init(&line, self, argc, argv);
-    command_line_bind(&line, &options, &settings);
-    rc = command_line_parse(&line);
-    if (rc == 0)
-        rc = prepare(line.args[0], &settings);
-    command_line_release(&line);
-    return rc < 0 ? rc : EXIT_REACHED;
+    return command_line_run(self, argc, argv, &own, work);
 }
 
 static const struct opt_table *const tables[] = {&options, NULL};

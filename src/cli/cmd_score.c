@@ -85,21 +85,18 @@ static int score(const struct command_line *line, const struct score_settings *o
     return rc;
 }
 
+static int work(const struct command_line *line, const void *settings)
+{
+    const struct score_settings *const own = settings;
+
+    return score(line, own);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct score_settings own;
-    struct command_line line;
-    int rc;
 
-    command_line_init(&line, self, argc, argv);
-    command_line_bind(&line, &options, &own);
-    rc = command_line_parse(&line);
-    if (rc == 0)
-        rc = score(&line, &own);
-    else if (rc > 0)
-        rc = EXIT_REACHED;
-    command_line_release(&line);
-    return rc;
+    return command_line_run(self, argc, argv, &own, work);
 }
 
 static const struct opt_table *const tables[] = {&options, NULL};

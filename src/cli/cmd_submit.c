@@ -228,21 +228,18 @@ static int dispatch(const char *dir, const struct submit_settings *own)
     return verify(dir, own);
 }
 
+static int work(const struct command_line *line, const void *settings)
+{
+    const struct submit_settings *const own = settings;
+
+    return dispatch(line->args[0], own);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct submit_settings own;
-    struct command_line line;
-    int rc;
 
-    command_line_init(&line, self, argc, argv);
-    command_line_bind(&line, &options, &own);
-    rc = command_line_parse(&line);
-    if (rc == 0)
-        rc = dispatch(line.args[0], &own);
-    else if (rc > 0)
-        rc = EXIT_REACHED;
-    command_line_release(&line);
-    return rc;
+    return command_line_run(self, argc, argv, &own, work);
 }
 
 static const struct opt_table *const tables[] = {&options, NULL};

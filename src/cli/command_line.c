@@ -417,3 +417,21 @@ void command_line_add_json(const struct command_line *l, struct str *out)
     }
     str_add(out, "}");
 }
+
+int command_line_run(const struct command *c, int argc, char **argv, void *settings,
+                     command_work *work)
+{
+    struct command_line line;
+    int rc;
+
+    command_line_init(&line, c, argc, argv);
+    if (settings)
+        command_line_bind(&line, c->tables[0], settings);
+    rc = command_line_parse(&line);
+    if (rc == 0)
+        rc = work(&line, settings);
+    else if (rc > 0)
+        rc = EXIT_REACHED;
+    command_line_release(&line);
+    return rc;
+}

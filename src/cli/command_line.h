@@ -50,6 +50,12 @@ const char *command_line_first_arg(const struct command_line *l);
 int command_line_parse(struct command_line *l);
 void command_line_release(struct command_line *l);
 
+/* All of the above for a command with one table or none, in settings (NULL for none): parses, calls
+ * work, releases. Returns what work does, an exit code or a negative error; --help is a success. */
+typedef int command_work(const struct command_line *l, const void *settings);
+int command_line_run(const struct command *c, int argc, char **argv, void *settings,
+                     command_work *work);
+
 /* Sets one value by name in the bound tables; where starts the message, as in opt_set. */
 int command_line_set(struct command_line *l, const char *name, const char *value,
                      const char *where);
