@@ -356,7 +356,7 @@ static void test_control_characters(void **state)
 {
     run_folders(*state, "good", &resnet, 5);
     free(scratch_file(*state, "box.json", "{\"system_name\": \"B\\u001b[31mox\"}"));
-    says(*state, "good --system box.json", 0, "system B?[31mox, submitted by Org");
+    says(*state, "good --system box.json", 0, "system B\\x1b[31mox, submitted by Org");
 }
 
 static void test_json(void **state)

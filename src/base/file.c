@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -230,4 +231,34 @@ char *file_join(const char *dir, const char *name)
     const size_t n = strlen(dir);
 
     return xasprintf("%s%s%s", dir, n && dir[n - 1] != '/' ? "/" : "", name);
+}
+
+static int is_real(const struct dirent *e)
+{
+    return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+}
+
+int file_list(const char *dir, struct file_names *out)
+{
+    struct dirent **entries;
+    const int n = scandir(dir, &entries, is_real, versionsort);
+
+    *out = (struct file_names){0};
+    if (n < 0)
+        return err(E_IO, "read folder %s: %s", dir, strerror(errno));
+    out->all = xcalloc((size_t)n + 1, sizeof(*out->all));
+    for (int i = 0; i < n; i++) {
+        out->all[out->n++] = xstrdup(entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return 0;
+}
+
+void file_names_release(struct file_names *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        free(v->all[i]);
+    free(v->all);
+    *v = (struct file_names){0};
 }

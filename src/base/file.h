@@ -37,4 +37,13 @@ int file_pread(int fd, void *dst, size_t n, uint64_t offset,
 int file_write_all(int fd, const void *bytes, size_t n, const char *path);
 char *file_join(const char *dir, const char *name); /* heap */
 
+/* What a folder holds, hidden names too, in the order of the names: result_2 before result_10. A
+ * failure is E_IO and leaves an empty list. */
+struct file_names {
+    char **all;
+    size_t n;
+};
+int file_list(const char *dir, struct file_names *out);
+void file_names_release(struct file_names *v);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/cpus.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "cli/command_line.h"
 #include "rules/check.h"
 #include "rules/ruleset.h"
@@ -79,30 +80,20 @@ static void report_release(struct report *r)
 
 /* ---- text ---- */
 
-/* What a log holds may move a terminal's cursor. */
-static void put_clean(const struct report *r, const char *s)
-{
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            str_printf(r->out, "\\x%02x", (unsigned char)*s);
-        else
-            str_printf(r->out, "%c", *s);
-}
-
 static void print_finding(const struct report *r, const struct rule_finding *f)
 {
-    put_clean(r, r->path);
+    str_add_printable(r->out, r->path);
     if (f->line)
         str_printf(r->out, ":%zu:%zu", f->line, f->column);
     str_printf(r->out, ": %s: ", rule_severity_name(f->severity));
     if (f->key[0]) {
-        put_clean(r, f->key);
+        str_add_printable(r->out, f->key);
         str_printf(r->out, ": ");
     }
-    put_clean(r, f->found);
+    str_add_printable(r->out, f->found);
     if (f->expected[0]) {
         str_printf(r->out, "; expected ");
-        put_clean(r, f->expected);
+        str_add_printable(r->out, f->expected);
     }
     str_printf(r->out, " [%s; %s]\n", f->name, f->rule);
 }
@@ -115,7 +106,7 @@ static void print_left_out(const struct report *r)
 
         if (n == 0)
             continue;
-        put_clean(r, r->path);
+        str_add_printable(r->out, r->path);
         str_printf(r->out, ": %s: %zu more of %s; --all prints them\n",
                    rule_severity_name(k->severity), n, k->name);
     }
@@ -126,7 +117,7 @@ static void print_verdict(const struct report *r, const struct rule_verdict *v)
     const char *const how = !v->guessed ? "" : ", by the format of its lines";
 
     print_left_out(r);
-    put_clean(r, r->path);
+    str_add_printable(r->out, r->path);
     str_printf(r->out, ": %s under ruleset %s%s", v->stands ? "stands" : "does not stand",
                v->version, how);
     if (v->benchmark[0])
@@ -143,27 +134,19 @@ static void print_verdict(const struct report *r, const struct rule_verdict *v)
 
 /* ---- JSON ---- */
 
-static void add_member(struct str *out, const char *name, const char *value)
-{
-    str_printf(out, ", \"%s\": ", name);
-    str_add_json(out, value);
-}
-
 static void add_finding(struct report *r, const struct rule_finding *f)
 {
     struct str *const out = &r->json;
 
     str_printf(out, "%s\n    {\"severity\": \"%s\"", r->n++ ? "," : "",
                rule_severity_name(f->severity));
-    add_member(out, "name", f->name);
+    json_add_text(out, "name", f->name);
     if (f->line)
         str_printf(out, ", \"line\": %zu, \"column\": %zu", f->line, f->column);
-    if (f->key[0])
-        add_member(out, "key", f->key);
-    add_member(out, "found", f->found);
-    if (f->expected[0])
-        add_member(out, "expected", f->expected);
-    add_member(out, "rule", f->rule);
+    json_add_text(out, "key", f->key);
+    json_add_text(out, "found", f->found);
+    json_add_text(out, "expected", f->expected);
+    json_add_text(out, "rule", f->rule);
     str_add(out, "}");
 }
 
@@ -176,10 +159,8 @@ static void print_json(const struct report *r, const struct rule_verdict *v)
     str_printf(&out, ", \"stands\": %s, \"official_accepts\": %s, \"ruleset\": \"%s\"",
                v->stands ? "true" : "false", v->official_accepts ? "true" : "false", v->version);
     str_printf(&out, ", \"guessed\": %s", v->guessed ? "true" : "false");
-    if (v->division[0])
-        add_member(&out, "division", v->division);
-    if (v->benchmark[0])
-        add_member(&out, "benchmark", v->benchmark);
+    json_add_text(&out, "division", v->division);
+    json_add_text(&out, "benchmark", v->benchmark);
     str_printf(&out, ", \"records\": %zu", v->n_records);
     for (enum rule_severity s = 0; s < N_RULE_SEVERITIES; s++)
         str_printf(&out, ", \"%s\": %zu", rule_severity_name(s), v->n[s]);
@@ -229,7 +210,7 @@ static void add_unreadable(const struct report *r)
 
     str_add(&out, "  {\"file\": ");
     str_add_json(&out, r->path);
-    add_member(&out, "error", err_reason());
+    json_add_text(&out, "error", err_reason());
     str_printf(r->out, "%s}", out.s);
     str_release(&out);
 }

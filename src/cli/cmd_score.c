@@ -1,5 +1,7 @@
 /* `stave score`: what several runs are worth by the rules. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "cli/command_line.h"
@@ -24,12 +26,18 @@ static const struct opt_row rows[] = {
 
 static const struct opt_table options = {"score", rows, COUNT_OF(rows)};
 
-/* Names come out of other people's logs and must not steer the terminal. */
-static void make_printable(struct str *text)
+/* Names come out of other people's logs and must not steer the terminal; lines stay lines. */
+static void add_lines(struct str *out, const char *text)
 {
-    for (size_t i = 0; i < text->len; i++)
-        if (((unsigned char)text->s[i] < 0x20 && text->s[i] != '\n') || text->s[i] == 0x7F)
-            text->s[i] = '?';
+    for (const char *end; *text; text = end + (*end == '\n')) {
+        char *line;
+
+        end = text + strcspn(text, "\n");
+        line = xasprintf("%.*s", (int)(end - text), text);
+        str_add_printable(out, line);
+        str_add(out, *end ? "\n" : "");
+        free(line);
+    }
 }
 
 /* Folders that could not be read: the scores are printed, and are not all. */
@@ -37,30 +45,28 @@ static int tell_troubles(const struct results *s)
 {
     struct str text = STR_INIT;
 
-    str_add(&text, s->troubles.s);
-    make_printable(&text);
-    if (text.len > 0)
-        text.s[text.len - 1] = '\0'; /* the last line's end */
+    add_lines(&text, s->troubles.s);
     fflush(stdout);
-    fprintf(stderr, "stave: not scored: %s\n", text.s);
+    fprintf(stderr, "stave: not scored: %s", text.s);
     str_release(&text);
     return EXIT_WORLD;
 }
 
 static int report(const struct results *s, const struct score_settings *own)
 {
-    struct str out = STR_INIT;
+    struct str text = STR_INIT, out = STR_INIT;
     int stands = 1;
 
     if (own->json)
         score_report_json(s, &out);
     else if (s->n == 1 && !own->table)
-        score_report_result(&s->list[0], &out);
+        score_report_result(&s->list[0], &text);
     else
-        score_report_table(s, &out);
-    make_printable(&out);
+        score_report_table(s, &text);
+    add_lines(&out, text.s ? text.s : "");
     fwrite(out.s, 1, out.len, stdout);
     str_release(&out);
+    str_release(&text);
     if (s->troubles.len > 0)
         return tell_troubles(s);
     for (size_t i = 0; i < s->n; i++)

@@ -1,6 +1,8 @@
 /* What was read of the machine, for people and for programs. */
+#include <math.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/describe.h"
 #include "cli/version.h"
 
@@ -60,27 +62,17 @@ void describe_more(const struct system_info *s, struct str *out)
 
 /* ---- JSON ---- */
 
-static void text(struct str *out, const char *name, const char *value)
-{
-    if (!value)
-        return;
-    str_printf(out, "%s\"%s\": ", out->s[out->len - 1] == '{' ? "" : ", ", name);
-    str_add_json(out, value);
-}
-
+/* Zero is not known here. */
 static void number(struct str *out, const char *name, double value)
 {
-    if (!(value > 0))
-        return;
-    str_printf(out, "%s\"%s\": ", out->s[out->len - 1] == '{' ? "" : ", ", name);
-    str_add_real(out, value);
+    json_add_real(out, name, value > 0 ? value : NAN);
 }
 
 static void add_processors(const struct system_processors *c, struct str *out)
 {
     str_add(out, "    \"processors\": {");
-    text(out, "model", c->model);
-    text(out, "vendor", c->vendor);
+    json_add_text(out, "model", c->model);
+    json_add_text(out, "vendor", c->vendor);
     number(out, "sockets", c->sockets);
     number(out, "cores", c->cores);
     number(out, "threads", c->threads);
@@ -94,7 +86,10 @@ static void add_processors(const struct system_processors *c, struct str *out)
 
         str_add(out, i ? ", {" : "{");
         number(out, "level", k->level);
-        text(out, "kind", k->kind == 'd' ? "data" : k->kind == 'i' ? "instructions" : NULL);
+        json_add_text(out, "kind",
+                      k->kind == 'd'   ? "data"
+                      : k->kind == 'i' ? "instructions"
+                                       : NULL);
         number(out, "bytes", (double)k->bytes);
         number(out, "count", k->count);
         str_add(out, "}");
@@ -110,7 +105,7 @@ static void add_memory(const struct system_memory *m, struct str *out)
     for (int i = 0; i < m->n_dimms; i++) {
         str_add(out, i ? ", {" : "{");
         number(out, "bytes", (double)m->dimms[i].bytes);
-        text(out, "type", m->dimms[i].type);
+        json_add_text(out, "type", m->dimms[i].type);
         number(out, "mt_per_s", m->dimms[i].mt_per_s);
         number(out, "count", m->dimms[i].count);
         str_add(out, "}");
@@ -123,18 +118,18 @@ static void add_storage(const struct system_info *s, struct str *out)
     str_add(out, ",\n    \"disks\": [");
     for (int i = 0; i < s->n_disks; i++) {
         str_add(out, i ? ", {" : "{");
-        text(out, "name", s->disks[i].name);
-        text(out, "kind", s->disks[i].kind);
-        text(out, "model", s->disks[i].model);
+        json_add_text(out, "name", s->disks[i].name);
+        json_add_text(out, "kind", s->disks[i].kind);
+        json_add_text(out, "model", s->disks[i].model);
         number(out, "bytes", (double)s->disks[i].bytes);
         str_add(out, "}");
     }
     str_add(out, "],\n    \"mounts\": [");
     for (int i = 0; i < s->n_mounts; i++) {
         str_add(out, i ? ", {" : "{");
-        text(out, "device", s->mounts[i].device);
-        text(out, "path", s->mounts[i].path);
-        text(out, "type", s->mounts[i].type);
+        json_add_text(out, "device", s->mounts[i].device);
+        json_add_text(out, "path", s->mounts[i].path);
+        json_add_text(out, "type", s->mounts[i].type);
         str_add(out, "}");
     }
     str_add(out, "]");
@@ -145,9 +140,9 @@ static void add_links(const struct system_info *s, struct str *out)
     str_add(out, ",\n    \"network\": [");
     for (int i = 0; i < s->n_ports; i++) {
         str_add(out, i ? ", {" : "{");
-        text(out, "name", s->ports[i].name);
-        text(out, "kind", s->ports[i].kind);
-        text(out, "driver", s->ports[i].driver);
+        json_add_text(out, "name", s->ports[i].name);
+        json_add_text(out, "kind", s->ports[i].kind);
+        json_add_text(out, "driver", s->ports[i].driver);
         number(out, "gbit_per_s", s->ports[i].gbit_per_s);
         str_add(out, "}");
     }
@@ -156,7 +151,7 @@ static void add_links(const struct system_info *s, struct str *out)
         const struct system_accelerator *const a = &s->accelerators[i];
 
         str_add(out, i ? ", {" : "{");
-        text(out, "model", a->model);
+        json_add_text(out, "model", a->model);
         number(out, "memory_bytes", (double)a->memory_bytes);
         number(out, "max_mhz", a->max_mhz);
         number(out, "pcie_generation", a->pcie_generation);
@@ -175,10 +170,10 @@ void describe_json(const struct system_info *s, struct str *out)
     add_storage(s, out);
     add_links(s, out);
     str_add(out, ",\n    \"system\": {");
-    text(out, "vendor", s->vendor);
-    text(out, "product", s->product);
-    text(out, "operating_system", s->os);
-    text(out, "kernel", s->kernel);
-    text(out, "nvidia_driver", s->nvidia_driver);
+    json_add_text(out, "vendor", s->vendor);
+    json_add_text(out, "product", s->product);
+    json_add_text(out, "operating_system", s->os);
+    json_add_text(out, "kernel", s->kernel);
+    json_add_text(out, "nvidia_driver", s->nvidia_driver);
     str_add(out, "}");
 }

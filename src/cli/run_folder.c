@@ -283,14 +283,10 @@ int run_folder_lock(const char *dir, int *fd)
 int run_folder_read_json(const char *dir, const char *name, cJSON **doc)
 {
     char *const path = file_join(dir, name);
-    char *text = NULL;
-    size_t n;
-    int rc = file_read(path, 1 << 20, &text, &n);
+    const int rc = json_read_object(path, doc);
 
-    *doc = rc == 0 ? json_parse(text, n, NULL) : NULL;
-    if (rc == 0 && !*doc)
-        rc = err(E_DATA, "%s is damaged: it is not JSON", path);
-    free(text);
+    if (rc == E_DATA)
+        err(E_DATA, "%s is damaged: it is not JSON", path);
     free(path);
     return rc;
 }

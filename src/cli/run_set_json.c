@@ -9,32 +9,16 @@
 
 /* ---- writing ---- */
 
-static void add_text(struct str *out, const char *name, const char *value)
-{
-    if (!value || !*value)
-        return;
-    str_printf(out, ", \"%s\": ", name);
-    str_add_json(out, value);
-}
-
-static void add_real(struct str *out, const char *name, double value)
-{
-    if (!isfinite(value))
-        return;
-    str_printf(out, ", \"%s\": ", name);
-    str_add_real(out, value);
-}
-
 static void add_result(struct str *out, const struct set_result *r)
 {
     str_printf(out, ", \"exit_code\": %d", r->code);
-    add_text(out, "status", r->status);
-    add_real(out, "quality", r->quality);
-    add_real(out, "epochs", r->epochs);
-    add_real(out, "minutes", r->minutes);
+    json_add_text(out, "status", r->status);
+    json_add_real(out, "quality", r->quality);
+    json_add_real(out, "epochs", r->epochs);
+    json_add_real(out, "minutes", r->minutes);
     if (r->cache_cleared >= 0)
-        str_printf(out, ", \"cache_cleared\": %s", r->cache_cleared ? "true" : "false");
-    add_text(out, "why", r->why);
+        json_add_flag(out, "cache_cleared", r->cache_cleared);
+    json_add_text(out, "why", r->why);
 }
 
 static void add_earlier(struct str *out, const struct set_run *r)

@@ -1,4 +1,5 @@
 #include "cli/set_report.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -121,14 +122,6 @@ void set_print(const struct run_set *s, const struct set_judge *j)
 
 /* ---- JSON ---- */
 
-static void add_real(struct str *out, const char *name, double v)
-{
-    if (!isfinite(v))
-        return;
-    str_printf(out, ", \"%s\": ", name);
-    str_add_real(out, v);
-}
-
 static void add_score_json(const struct run_set *s, const struct set_judge *j, struct str *out)
 {
     const struct score_estimate e = set_estimate(s, j->rule.n_drop);
@@ -138,10 +131,10 @@ static void add_score_json(const struct run_set *s, const struct set_judge *j, s
     if (j->rule.n_runs)
         str_printf(out, ", \"runs_asked_by_rules\": %d", j->rule.n_runs);
     if (j->timed) {
-        add_real(out, "minutes", e.mean);
-        add_real(out, "low", e.low);
-        add_real(out, "high", e.high);
-        add_real(out, "uncertainty_percent", 100 * score_uncertainty(&e));
+        json_add_real(out, "minutes", e.mean);
+        json_add_real(out, "low", e.low);
+        json_add_real(out, "high", e.high);
+        json_add_real(out, "uncertainty_percent", 100 * score_uncertainty(&e));
     }
     str_add(out, "}");
 }

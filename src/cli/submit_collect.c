@@ -1,34 +1,13 @@
 /* Runs become results. */
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/run_folder.h"
 #include "cli/submit.h"
 #include "rules/attempt.h"
 #include "rules/log.h"
-
-enum { MAX_RUN_JSON = 1 << 20 };
-
-static cJSON *read_run_json(const char *dir)
-{
-    char *const path = file_join(dir, "run.json");
-    char *text;
-    cJSON *doc = NULL;
-    size_t n;
-
-    if (file_read(path, MAX_RUN_JSON, &text, &n) == 0) {
-        doc = json_parse(text, n, NULL);
-        free(text);
-    }
-    free(path);
-    if (doc && !cJSON_IsObject(doc)) {
-        cJSON_Delete(doc);
-        doc = NULL;
-    }
-    return doc;
-}
 
 static struct submit_result *result_of(struct submit *s, const char *benchmark)
 {
@@ -43,6 +22,7 @@ static struct submit_result *result_of(struct submit *s, const char *benchmark)
 static int add_run(struct submit *s, const char *dir, const char *log)
 {
     struct submit_result *r;
+    struct submit_run *run;
     struct log l;
 
     TRY(log_read(&l, log, NULL));
@@ -55,7 +35,9 @@ static int add_run(struct submit *s, const char *dir, const char *log)
     }
     r = result_of(s, l.benchmark);
     r->runs = xrealloc(r->runs, (r->n_runs + 1) * sizeof(*r->runs));
-    r->runs[r->n_runs++] = (struct submit_run){xstrdup(dir), xstrdup(log), read_run_json(dir)};
+    run = &r->runs[r->n_runs++];
+    *run = (struct submit_run){.dir = xstrdup(dir), .log = xstrdup(log)};
+    run_folder_read_json(dir, "run.json", &run->run); /* the lint says when there is none */
     log_release(&l);
     return 0;
 }
@@ -71,22 +53,17 @@ static int add_folder(struct submit *s, const char *dir)
 
 static int add_folders(struct submit *s)
 {
-    struct dirent **names;
-    const int n = scandir(s->o.dir, &names, NULL, versionsort);
-    int rc = 0;
+    struct file_names names;
+    int rc = file_list(s->o.dir, &names);
 
-    if (n < 0)
-        return err(E_IO, "%s can not be read as a folder of runs", s->o.dir);
-    for (int i = 0; i < n; i++) {
-        char *const dir = file_join(s->o.dir, names[i]->d_name);
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        char *const dir = file_join(s->o.dir, names.all[i]);
 
-        if (rc == 0 && names[i]->d_name[0] != '.' && !attempt_is_name(names[i]->d_name) &&
-            file_is_folder(dir))
+        if (names.all[i][0] != '.' && !attempt_is_name(names.all[i]) && file_is_folder(dir))
             rc = add_folder(s, dir);
         free(dir);
-        free(names[i]);
     }
-    free(names);
+    file_names_release(&names);
     return rc;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/run_folder.h"
 #include "cli/submit.h"
 #include "rules/ruleset.h"
 
@@ -68,19 +69,12 @@ static void compare_options(const struct submit_run *a, const struct submit_run 
 
 static int says_resumed(const char *dir)
 {
-    char *const path = file_join(dir, "result.json");
-    char *text;
-    cJSON *doc = NULL;
-    size_t n;
+    cJSON *doc;
     int resumed;
 
-    if (file_read(path, 1 << 20, &text, &n) == 0) {
-        doc = json_parse(text, n, NULL);
-        free(text);
-    }
+    run_folder_read_json(dir, "result.json", &doc);
     resumed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(doc, "resumed"));
     cJSON_Delete(doc);
-    free(path);
     return resumed;
 }
 

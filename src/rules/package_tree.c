@@ -1,6 +1,5 @@
 /* A whole submission, folder by folder. */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -22,39 +21,6 @@ struct tree {
     struct findings *f;
     struct package_count *n;
 };
-
-/* ---- folders ---- */
-
-struct names {
-    char **all;
-    size_t n;
-};
-
-/* In the order of the names, result_2 before result_10. */
-static int read_names(const char *dir, struct names *out)
-{
-    struct dirent **entries;
-    const int n = scandir(dir, &entries, NULL, versionsort);
-
-    *out = (struct names){0};
-    if (n < 0)
-        return err(E_IO, "read the folder %s: %s", dir, strerror(errno));
-    out->all = xcalloc((size_t)n + 1, sizeof(*out->all));
-    for (int i = 0; i < n; i++) {
-        if (strcmp(entries[i]->d_name, ".") != 0 && strcmp(entries[i]->d_name, "..") != 0)
-            out->all[out->n++] = xstrdup(entries[i]->d_name);
-        free(entries[i]);
-    }
-    free(entries);
-    return 0;
-}
-
-static void free_names(struct names *v)
-{
-    for (size_t i = 0; i < v->n; i++)
-        free(v->all[i]);
-    free(v->all);
-}
 
 /* ---- parameters and scaling ---- */
 
@@ -80,13 +46,10 @@ static void check_scaling(struct tree *t, const char *dir, const struct package_
 {
     char *const path = file_join(dir, "scaling.json");
     const double factor = out->rcp.passed && out->rcp.factor > 1 ? out->rcp.factor : 1;
-    char *text = NULL;
-    cJSON *doc = NULL;
-    size_t n;
+    cJSON *doc;
     double said = 1;
 
-    if (file_exists(path) && file_read(path, 1 << 16, &text, &n) == 0)
-        doc = json_parse(text, n, NULL);
+    json_read_object(path, &doc);
     if (doc && cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(doc, "scaling_factor")))
         said = cJSON_GetObjectItemCaseSensitive(doc, "scaling_factor")->valuedouble;
     if (said < factor * (1 - 1e-9) || said > factor * (1 + 1e-9))
@@ -94,7 +57,6 @@ static void check_scaling(struct tree *t, const char *dir, const struct package_
                     "the score's factor is %.10g by reference convergence, %.10g in this file%s",
                     factor, said, doc ? "" : ", which is not there");
     cJSON_Delete(doc);
-    free(text);
     free(path);
 }
 
@@ -106,7 +68,7 @@ static int is_expected(const char *name)
            strcmp(name, "package_checker_params") == 0;
 }
 
-static void sort_out(struct tree *t, const char *dir, struct names *names, const char **logs,
+static void sort_out(struct tree *t, const char *dir, struct file_names *names, const char **logs,
                      size_t *n)
 {
     for (size_t i = 0; i < names->n; i++) {
@@ -127,13 +89,13 @@ static void sort_out(struct tree *t, const char *dir, struct names *names, const
 
 static int check_result(struct tree *t, struct package_result r)
 {
-    struct names names;
+    struct file_names names;
     const char **logs;
     struct package_outcome out;
     size_t n = 0;
     int rc;
 
-    TRY(read_names(r.where, &names));
+    TRY(file_list(r.where, &names));
     logs = xcalloc(names.n + 1, sizeof(*logs));
     sort_out(t, r.where, &names, logs, &n);
     r.logs = logs;
@@ -147,7 +109,7 @@ static int check_result(struct tree *t, struct package_result r)
     while (n > 0)
         free((char *)(uintptr_t)logs[--n]);
     free(logs);
-    free_names(&names);
+    file_names_release(&names);
     return rc;
 }
 
@@ -195,8 +157,8 @@ static int check_system_results(struct tree *t, const char *system)
     char *const path = xasprintf("%s/systems/%s.json", t->dir, system);
     struct package_result r = {.system_path = path, .options = *t->options};
     struct system_desc d = {0};
-    struct names names;
-    int rc = read_names(dir, &names), known = -1;
+    struct file_names names;
+    int rc = file_list(dir, &names), known = -1;
 
     read_parameters(dir, &r.options);
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
@@ -213,7 +175,7 @@ static int check_system_results(struct tree *t, const char *system)
             finding_add(t->f, FINDING_STRICT, folder, "it is no folder of a benchmark");
         free(folder);
     }
-    free_names(&names);
+    file_names_release(&names);
     system_desc_release(&d);
     free(path);
     free(dir);
@@ -223,8 +185,8 @@ static int check_system_results(struct tree *t, const char *system)
 static int check_results(struct tree *t)
 {
     char *const dir = file_join(t->dir, "results");
-    struct names names;
-    int rc = read_names(dir, &names);
+    struct file_names names;
+    int rc = file_list(dir, &names);
 
     if (rc < 0) {
         finding_add(t->f, FINDING_ERROR, dir, "there is no folder of results");
@@ -240,7 +202,7 @@ static int check_results(struct tree *t)
             finding_add(t->f, FINDING_STRICT, path, "it is no folder of a system");
         free(path);
     }
-    free_names(&names);
+    file_names_release(&names);
     free(dir);
     return rc;
 }
@@ -248,9 +210,9 @@ static int check_results(struct tree *t)
 static void check_systems(struct tree *t)
 {
     char *const dir = file_join(t->dir, "systems");
-    struct names names;
+    struct file_names names;
 
-    if (read_names(dir, &names) < 0) {
+    if (file_list(dir, &names) < 0) {
         finding_add(t->f, FINDING_STRICT, dir, "there is no folder of system descriptions");
         free(dir);
         return;
@@ -267,7 +229,7 @@ static void check_systems(struct tree *t)
         }
         free(path);
     }
-    free_names(&names);
+    file_names_release(&names);
     free(dir);
 }
 
@@ -308,9 +270,9 @@ static void check_file(struct tree *t, const char *path)
 
 static void check_names(struct tree *t, const char *dir, int depth)
 {
-    struct names names;
+    struct file_names names;
 
-    if (depth > MOST_DEPTH || read_names(dir, &names) < 0)
+    if (depth > MOST_DEPTH || file_list(dir, &names) < 0)
         return;
     for (size_t i = 0; i < names.n; i++) {
         char *const path = file_join(dir, names.all[i]);
@@ -322,7 +284,7 @@ static void check_names(struct tree *t, const char *dir, int depth)
             check_names(t, path, depth + 1);
         free(path);
     }
-    free_names(&names);
+    file_names_release(&names);
 }
 
 int package_check(const char *dir, const struct package_options *o, struct findings *f,

@@ -1,7 +1,6 @@
 #include "rules/result_find.h"
 #include "rules/attempt.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,33 +100,6 @@ static int add_run(struct results *s, size_t from, const char *path, const char 
 
 /* ---- folders ---- */
 
-struct listing {
-    struct dirent **entries;
-    int n;
-};
-
-static int visible(const struct dirent *e)
-{
-    return e->d_name[0] != '.';
-}
-
-static int list_folder(struct listing *l, const char *dir)
-{
-    l->n = scandir(dir, &l->entries, visible, versionsort);
-    if (l->n < 0) {
-        *l = (struct listing){0};
-        return err(E_IO, "read folder %s: %s", dir, strerror(errno));
-    }
-    return 0;
-}
-
-static void release_listing(struct listing *l)
-{
-    for (int i = 0; i < l->n; i++)
-        free(l->entries[i]);
-    free(l->entries);
-}
-
 /* Whether a folder is searched for the first time under this path of the caller's: links may lead
  * around, and to one folder in many ways. */
 static int is_new(struct results *s, const char *dir)
@@ -201,15 +173,15 @@ static void read_described_system(struct results *s, struct result *r, const cha
     free(full);
 }
 
-static int add_result_files(struct results *s, const struct listing *l, const char *dir)
+static int add_result_files(struct results *s, const struct file_names *l, const char *dir)
 {
     char *const scaling = file_join(dir, "scaling.json");
     const size_t before = s->troubles.len;
     int rc = 0;
     struct result *const r = new_result(s, dir, &rc);
 
-    for (int i = 0; rc == 0 && i < l->n; i++) {
-        const char *const name = l->entries[i]->d_name;
+    for (size_t i = 0; rc == 0 && i < l->n; i++) {
+        const char *const name = l->all[i];
         char *path;
         struct result_log log;
 
@@ -246,21 +218,21 @@ static void note_attempts(struct results *s, size_t from, int n)
 }
 
 /* Run folders here are one result a benchmark; other folders are searched. */
-static int search_entries(struct results *s, const struct listing *l, const char *dir, int depth)
+static int search_entries(struct results *s, const struct file_names *l, const char *dir, int depth)
 {
     const size_t from = s->n, before = s->troubles.len;
     int rc = 0, n_attempts = 0;
 
     for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; rc == 0 && i < l->n; i++) {
-            char *const path = file_join(dir, l->entries[i]->d_name);
-            char *const log = file_is_folder(path) ? log_of_run(path) : NULL;
-            const int attempt = attempt_is_name(l->entries[i]->d_name);
+        for (size_t i = 0; rc == 0 && i < l->n; i++) {
+            char *const path = file_join(dir, l->all[i]);
+            char *const log = l->all[i][0] != '.' && file_is_folder(path) ? log_of_run(path) : NULL;
+            const int attempt = attempt_is_name(l->all[i]);
 
             n_attempts += log && pass == 0 && attempt;
             if (log && pass == 0 && !attempt)
-                rc = pass_over(s, add_run(s, from, log, l->entries[i]->d_name, dir));
-            else if (!log && pass == 1 && file_is_folder(path))
+                rc = pass_over(s, add_run(s, from, log, l->all[i], dir));
+            else if (!log && pass == 1 && l->all[i][0] != '.' && file_is_folder(path))
                 rc = search(s, path, depth + 1);
             free(log);
             free(path);
@@ -275,18 +247,18 @@ static int search_entries(struct results *s, const struct listing *l, const char
 
 static int search(struct results *s, const char *dir, int depth)
 {
-    struct listing l;
+    struct file_names l;
     int n_files = 0, rc;
 
     if (depth > MAX_DEPTH || !is_new(s, dir))
         return 0;
-    rc = list_folder(&l, dir);
+    rc = file_list(dir, &l);
     if (rc < 0)
         return depth ? pass_over(s, rc) : rc;
-    for (int i = 0; i < l.n; i++)
-        n_files += is_result_file(l.entries[i]->d_name);
+    for (size_t i = 0; i < l.n; i++)
+        n_files += is_result_file(l.all[i]);
     rc = n_files ? add_result_files(s, &l, dir) : search_entries(s, &l, dir, depth);
-    release_listing(&l);
+    file_names_release(&l);
     return rc;
 }
 

@@ -9,20 +9,14 @@
 #include "base/str.h"
 #include "rules/ruleset.h"
 
-enum { MAX_JSON = 1 << 20 };
-
 /* NULL when there is none that can be understood. */
 static cJSON *read_beside(const char *log_path, const char *name)
 {
     const char *const slash = strrchr(log_path, '/');
     char *const path = xasprintf("%.*s%s", slash ? (int)(slash + 1 - log_path) : 0, log_path, name);
-    char *text = NULL;
-    size_t n = 0;
-    cJSON *doc = NULL;
+    cJSON *doc;
 
-    if (file_exists(path) && file_read(path, MAX_JSON, &text, &n) == 0)
-        doc = json_parse(text, n, NULL);
-    free(text);
+    json_read_object(path, &doc);
     free(path);
     return doc;
 }

@@ -9,26 +9,14 @@
 #include "base/json.h"
 #include "rules/result.h"
 
-enum { MAX_FILE = 1 << 20 };
-
+/* One that can not be taken is a note. */
 static cJSON *read_object(struct result *r, const char *path)
 {
-    char *text = NULL;
-    size_t n = 0;
-    cJSON *doc = NULL;
-    int rc = file_read(path, MAX_FILE, &text, &n);
+    cJSON *doc;
 
-    if (rc == 0)
-        doc = json_parse(text, n, NULL);
-    free(text);
-    if (rc < 0)
-        str_printf(&r->notes, "%s can not be read: %s.\n", path, err_reason());
-    else if (!cJSON_IsObject(doc))
-        str_printf(&r->notes, "%s holds no JSON object; it is left out.\n", path);
-    else
-        return doc;
-    cJSON_Delete(doc);
-    return NULL;
+    if (json_read_object(path, &doc) < 0)
+        str_printf(&r->notes, "%s; it is left out.\n", err_reason());
+    return doc;
 }
 
 static char *text_of(const cJSON *doc, const char *key)
@@ -56,18 +44,11 @@ static double count_of(const cJSON *doc, const char *key)
 
 int result_check_system(const char *path)
 {
-    char *text = NULL;
-    size_t n = 0;
     cJSON *doc;
-    int is_object;
+    const int rc = json_read_object(path, &doc);
 
-    TRY(file_read(path, MAX_FILE, &text, &n));
-    doc = json_parse(text, n, NULL);
-    free(text);
-    is_object = cJSON_IsObject(doc);
     cJSON_Delete(doc);
-    return is_object ? 0
-                     : err(E_DATA, "%s holds no JSON object; a system's description is one", path);
+    return rc;
 }
 
 void result_read_system(struct result *r, const char *path)
