@@ -25,6 +25,26 @@ static void add_values(const struct rule_test *t, const char *between, struct st
     }
 }
 
+static void add_place(const struct rule_test *t, struct str *out)
+{
+    switch (t->op) {
+    case RULE_AFTER:
+        str_printf(out, "%s before it", t->name);
+        return;
+    case RULE_BEFORE:
+        str_printf(out, "no %s before it", t->name);
+        return;
+    case RULE_INIT_LIMIT:
+        str_add(out, "no more time since the first init_start than the initialisation may take");
+        return;
+    case RULE_IN_ORDER:
+        str_add(out, "epochs, evaluations and blocks that nest and count on");
+        return;
+    default:
+        BUG("no such test: %d", (int)t->op);
+    }
+}
+
 static void add_op(const struct rule_test *t, struct str *out)
 {
     switch (t->op) {
@@ -73,20 +93,9 @@ static void add_op(const struct rule_test *t, struct str *out)
         str_add(out, "metadata ");
         add_values(t, " or ", out);
         return;
-    case RULE_AFTER:
-        str_printf(out, "%s before it", t->name);
-        return;
-    case RULE_BEFORE:
-        str_printf(out, "no %s before it", t->name);
-        return;
-    case RULE_INIT_LIMIT:
-        str_add(out, "no more time since the first init_start than the initialisation may take");
-        return;
-    case RULE_IN_ORDER:
-        str_add(out, "epochs, evaluations and blocks that nest and count on");
-        return;
+    default:
+        add_place(t, out);
     }
-    BUG("no such test: %d", (int)t->op);
 }
 
 static void add_subject(const struct rule_test *t, struct str *out)
