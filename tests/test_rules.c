@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "rules/check.h"
+#include "rules/rcp.h"
 #include "rules/ruleset.h"
 #include "rules/ruleset_parse.h"
 
@@ -181,11 +182,11 @@ static void test_momentum_is_free_for_large_batches(void **state)
     check_all(s, COUNT_OF(s));
 }
 
-static void converges(long long batch, enum rule_convergence kind, const char *expected)
+static void converges(long long batch, enum rcp_kind kind, const char *expected)
 {
     struct str words = STR_INIT;
 
-    assert_int_equal(rules_convergence(resnet(), batch, &words), kind);
+    assert_int_equal(rcp_say_batch("4.0.0", "resnet", batch, &words), kind);
     assert_string_equal(words.s, expected);
     str_release(&words);
 }
@@ -193,17 +194,16 @@ static void converges(long long batch, enum rule_convergence kind, const char *e
 static void test_reference_convergence(void **state)
 {
     (void)state;
-    converges(256, RULE_POINT_BELOW,
+    converges(256, RCP_BELOW,
               "batch 256 has no reference convergence point; the smallest is 1632, and a closed "
               "result below it may not need fewer epochs than its floor of 33.80");
-    converges(1632, RULE_POINT_EXACT,
-              "batch 1632: the reference needs 35.00 epochs, the floor is 33.80");
-    converges(3200, RULE_POINT_INTERPOLATED,
+    converges(1632, RCP_FOUND, "batch 1632: the reference needs 35.00 epochs, the floor is 33.80");
+    converges(3200, RCP_INTERPOLATED,
               "batch 3200 lies between two reference convergence points: interpolated, the "
               "reference needs 35.15 epochs, the floor is 34.25");
-    converges(67840, RULE_POINT_EXACT,
+    converges(67840, RCP_FOUND,
               "batch 67840: the reference needs 85.85 epochs, the floor is 85.18");
-    converges(67841, RULE_POINT_ABOVE,
+    converges(67841, RCP_ABOVE,
               "batch 67841 has no reference convergence point; the largest is 67840, and a closed "
               "result above it needs new reference runs");
 }

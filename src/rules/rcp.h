@@ -70,6 +70,9 @@ struct rcp_test {
 enum rcp_kind rcp_find(const struct rcp_points *p, double batch, struct rcp_point *point);
 /* epochs of n runs, in any order, INFINITY for one that did not converge. batch NAN: none. */
 struct rcp_test rcp_check(const struct rcp_points *p, double batch, const double *epochs, size_t n);
+/* Which reference convergence holds for a global batch in a round; appends it as one sentence. */
+enum rcp_kind rcp_say_batch(const char *version, const char *benchmark, long long batch,
+                            struct str *words);
 /* What convergence is counted in: "epochs", "samples", "steps". */
 const char *rcp_unit(const char *benchmark, double mean);
 /* Appends one sentence, without a full stop. */

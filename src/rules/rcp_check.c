@@ -125,3 +125,43 @@ void rcp_describe(const struct rcp_test *t, const char *benchmark, struct str *o
                                             : ": not faster than its mean")
                            : ": faster than allowed");
 }
+
+static void say_numbers(const struct rcp_point *p, const char *benchmark, struct str *words)
+{
+    str_printf(words, "the reference needs %.2f %s, the floor is %.2f", p->mean,
+               rcp_unit(benchmark, p->mean), p->floor);
+}
+
+enum rcp_kind rcp_say_batch(const char *version, const char *benchmark, long long batch,
+                            struct str *words)
+{
+    struct rcp_points points;
+    struct rcp_point p;
+    enum rcp_kind kind;
+
+    if (rcp_load(&points, version, benchmark) < 0)
+        BUG("%s", err_reason()); /* the file is our own */
+    kind = rcp_find(&points, (double)batch, &p);
+    if (kind == RCP_NONE)
+        str_printf(words, "%s has no reference convergence points", benchmark);
+    else
+        str_printf(words, "batch %lld", batch);
+    if (kind == RCP_FOUND || kind == RCP_INTERPOLATED)
+        str_add(words, kind == RCP_FOUND ? ": "
+                                         : " lies between two reference convergence points: "
+                                           "interpolated, ");
+    if (kind == RCP_FOUND || kind == RCP_INTERPOLATED)
+        say_numbers(&p, benchmark, words);
+    else if (kind == RCP_BELOW)
+        str_printf(words,
+                   " has no reference convergence point; the smallest is %.10g, and a closed "
+                   "result below it may not need fewer %s than its floor of %.2f",
+                   p.batch, rcp_unit(benchmark, p.mean), p.floor);
+    else if (kind == RCP_ABOVE)
+        str_printf(words,
+                   " has no reference convergence point; the largest is %.10g, and a closed "
+                   "result above it needs new reference runs",
+                   points.points[points.n - 1].batch);
+    rcp_release(&points);
+    return kind;
+}

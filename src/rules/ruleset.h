@@ -205,16 +205,4 @@ size_t rules_deviations(const struct rule_benchmark *b, const struct rule_settin
                         size_t n, struct str *words);
 const char *rules_division(size_t n_deviations); /* "closed", "open" */
 
-enum rule_convergence {
-    RULE_POINT_EXACT,        /* the reference ran this batch */
-    RULE_POINT_INTERPOLATED, /* between two points */
-    RULE_POINT_BELOW,        /* smaller than the smallest: may not be faster than that one */
-    RULE_POINT_ABOVE,        /* larger than the largest: needs new reference runs */
-    RULE_POINT_NONE,         /* the benchmark has none */
-};
-/* Which reference convergence (rules/rcp.h) holds for a global batch; appends it as one sentence.
- */
-enum rule_convergence rules_convergence(const struct rule_benchmark *b, long long batch,
-                                        struct str *words);
-
 #endif

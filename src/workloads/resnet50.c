@@ -11,6 +11,7 @@
 #include "data/labels.h"
 #include "eval/metrics.h"
 #include "models/resnet50.h"
+#include "rules/rcp.h"
 #include "rules/ruleset.h"
 #include "workloads/borrow.h"
 #include "workloads/workload.h"
@@ -352,7 +353,8 @@ static const char *rules(const struct workload_settings *s, const struct task *t
         deviations++;
         str_add(out, "the device computes nothing, so no result of it counts\n");
     }
-    rules_convergence(benchmark(s), s->train.batch_size, out);
+    rcp_say_batch(workload_ruleset(&workload_resnet50, s), workload_resnet50.benchmark,
+                  s->train.batch_size, out);
     str_add(out, "\n");
     return rules_division(deviations);
 }
