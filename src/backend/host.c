@@ -62,3 +62,9 @@ int host_supports(const struct device *d, enum dtype t)
                ? 0
                : err(E_UNSUPPORTED, "activations are f32 or bf16, not %s", dtype_name(t));
 }
+
+int host_accepts(const struct node *n)
+{
+    (void)n;
+    return 0;
+}

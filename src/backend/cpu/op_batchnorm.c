@@ -2,6 +2,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/native.h"
+#include "backend/host.h"
 #include "base/err.h"
 
 /* Reductions over rows; all have x or its like as input 0. */
@@ -63,12 +64,6 @@ static int finalise_run(struct device *d, const struct step *s)
         running_var[c] =
             (float)((1 - a->momentum) * (double)running_var[c] + a->momentum * v * unbias);
     }
-    return 0;
-}
-
-static int fused_accepts(const struct node *n)
-{
-    (void)n; /* with or without relu and residual */
     return 0;
 }
 
@@ -150,10 +145,10 @@ const struct kernel cpu_kernel_bn_stats = {
     .name = "own", .prepare = columns_prepare, .run = stats_run};
 CPU_KERNEL_BOTH(bn_finalise, finalise_run);
 const struct kernel cpu_kernel_bn_apply = {
-    .name = "own", .accepts = fused_accepts, .prepare = apply_prepare, .run = apply_run};
+    .name = "own", .accepts = host_accepts, .prepare = apply_prepare, .run = apply_run};
 const struct kernel cpu_kernel_bn_grad_reduce = {
-    .name = "own", .accepts = fused_accepts, .prepare = columns_prepare, .run = grad_reduce_run};
+    .name = "own", .accepts = host_accepts, .prepare = columns_prepare, .run = grad_reduce_run};
 const struct kernel cpu_kernel_bn_grad_apply = {
-    .name = "own", .accepts = fused_accepts, .prepare = grad_apply_prepare, .run = grad_apply_run};
+    .name = "own", .accepts = host_accepts, .prepare = grad_apply_prepare, .run = grad_apply_run};
 const struct kernel cpu_kernel_sum_rows = {
     .name = "own", .prepare = sum_rows_prepare, .run = sum_rows_run};

@@ -21,12 +21,6 @@ static void null_describe(const struct device *d, struct str *out)
     str_add(out, "null, no arithmetic");
 }
 
-static int null_accepts(const struct node *n)
-{
-    (void)n;
-    return 0;
-}
-
 static int null_run(struct device *d, const struct step *s)
 {
     (void)d;
@@ -34,7 +28,7 @@ static int null_run(struct device *d, const struct step *s)
     return 0;
 }
 
-static const struct kernel null_kernel = {.name = "null", .accepts = null_accepts, .run = null_run};
+static const struct kernel null_kernel = {.name = "null", .accepts = host_accepts, .run = null_run};
 
 /* clang-format off */
 static const struct kernel *const null_kernels[N_OPS] = {

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "backend/host.h"
 #include "backend/ref/ref.h"
 
 static int stats_run(struct device *d, const struct step *s)
@@ -61,12 +62,6 @@ static int apply_run(struct device *d, const struct step *s)
     return 0;
 }
 
-static int fused_accepts(const struct node *n)
-{
-    (void)n;
-    return 0;
-}
-
 /* Element i of dy as the parts of the gradient count it: with relu, only where y was positive. */
 static double counted(const struct step *s, const float *dy, const float *x, int64_t i)
 {
@@ -124,6 +119,6 @@ static int grad_apply_run(struct device *d, const struct step *s)
 
 REF_KERNEL(bn_stats, stats_run);
 REF_KERNEL(bn_finalise, finalise_run);
-REF_KERNEL_WITH(bn_apply, fused_accepts, NULL, apply_run);
-REF_KERNEL_WITH(bn_grad_reduce, fused_accepts, NULL, grad_reduce_run);
-REF_KERNEL_WITH(bn_grad_apply, fused_accepts, NULL, grad_apply_run);
+REF_KERNEL_WITH(bn_apply, host_accepts, NULL, apply_run);
+REF_KERNEL_WITH(bn_grad_reduce, host_accepts, NULL, grad_reduce_run);
+REF_KERNEL_WITH(bn_grad_apply, host_accepts, NULL, grad_apply_run);
