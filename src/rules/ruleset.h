@@ -34,7 +34,7 @@ enum rule_op {
     RULE_WHOLE,        /* a whole number, not negative */
     RULE_IS_INTEGER,   /* written as one: no fraction, no exponent */
     RULE_IS_BOOLEAN,
-    RULE_HAS,    /* the value has a member values[0] */
+    RULE_HAS,    /* the value has a member of one of values */
     RULE_WITH,   /* the metadata has a member of one of values */
     RULE_AFTER,  /* the key `name` has been logged */
     RULE_BEFORE, /* it has not */
@@ -167,6 +167,10 @@ const struct ruleset *ruleset_find(const char *version);
 const struct rule_benchmark *ruleset_benchmark(const struct ruleset *r, const char *name);
 /* The versions there are, oldest first; NULL-terminated. */
 const char *const *ruleset_versions(void);
+/* The one whose logs have lines of this format: 0.5.0, 0.6.0, otherwise the pinned one. */
+const struct ruleset *ruleset_of_lines(enum mllog_format format);
+/* The round of a version, by which versions compare: 21 for "2.1.0". */
+int ruleset_round(const char *version);
 /* E_USAGE with the versions there are. */
 int ruleset_unknown(const char *version);
 
