@@ -54,7 +54,7 @@ struct gather_group {
 enum interval { IN_INIT, IN_RUN, IN_EPOCH, IN_BLOCK, IN_EVAL, N_INTERVALS };
 struct own_state {
     double last_ms, start_ms[N_INTERVALS], run_stop_ms, run_final_ms;
-    int started[N_INTERVALS], stopped[N_INTERVALS];
+    int started[N_INTERVALS];
     size_t start_line[N_INTERVALS];
     size_t n_backwards, n_prefixes, first_prefix, n_seeds;
     double last_eval_epoch;

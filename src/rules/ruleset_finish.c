@@ -1,9 +1,9 @@
 /* What a ruleset needs once all its text is read: keys by name, and a look for names that nothing
  * bears. */
-#include <stdint.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/random.h"
 #include "rules/ruleset_clause.h"
 #include "rules/ruleset_int.h"
 
@@ -19,18 +19,9 @@ struct rule_index {
     int *slots; /* index into names plus 1; 0: free */
 };
 
-static uint32_t hash(const char *s)
-{
-    uint32_t h = 2166136261u;
-
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return h;
-}
-
 static int *slot_of(const struct rule_index *x, const char *name)
 {
-    size_t at = hash(name) & (x->n_slots - 1);
+    size_t at = random_name(name) & (x->n_slots - 1);
 
     while (x->slots[at] && strcmp(x->names[x->slots[at] - 1].name, name) != 0)
         at = (at + 1) & (x->n_slots - 1);
