@@ -5,9 +5,9 @@
  *
  *   mean    of the reference's runs, sorted, without the best and the worst (unet3d: four each)
  *   stdev   of all of them, divided by n
- *   floor   the smallest mean that a one-sided two-sample t-test with pooled variance (the
- * reference's stdev on both sides, 5 %) does not reject, by bisection from [0, mean] down to 1e-4;
- *           the mean itself where stdev is 0
+ *   floor   the smallest mean that a one-sided two-sample t-test with pooled variance
+ *           (the reference's stdev on both sides, 5 %) does not reject, by bisection from
+ *           [0, mean] down to 1e-4; the mean itself where stdev is 0
  *   pruned  points with a batch below that of the fastest one, then points above the straight line
  *           between their neighbours; what lies between two points left is interpolated
  *
@@ -39,9 +39,6 @@ int rcp_load(struct rcp_points *p, const char *version, const char *benchmark);
 /* The same from a text of that format. */
 int rcp_parse(struct rcp_points *p, const char *text, const char *version, const char *benchmark);
 void rcp_release(struct rcp_points *p);
-
-/* The mean of n sorted values without drop ones at each end; NAN when none is left. */
-double rcp_olympic_mean(const double *sorted, size_t n, size_t drop);
 
 /* The point that two others give for a batch between theirs. */
 struct rcp_point rcp_between(const struct rcp_points *p, double batch, const struct rcp_point *low,
