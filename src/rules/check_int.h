@@ -101,9 +101,9 @@ int check_is_open(const struct rule_check *c, int sheet);
 int check_is_dead(const struct rule_check *c, int sheet);
 /* Another sheet that is open says what holds for this key. */
 int check_is_overridden(const struct rule_check *c, const struct rule_key *key);
-/* The key's value chooses a sheet; only_one: all others die. 0: there is no such sheet. */
-int check_choose(struct rule_check *c, const struct rule_key *key, const cJSON *value,
-                 int only_one);
+/* The key's value chooses a sheet; where only its first record counts all others die. 0: there is
+ * no such sheet. */
+int check_choose(struct rule_check *c, const struct rule_key *key, const cJSON *value);
 
 /* ---- the parts of a record's check ---- */
 

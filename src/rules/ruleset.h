@@ -90,6 +90,12 @@ enum rule_count {
     RULE_SETTING, /* no key of the log: what the rules ask of a setting */
 };
 
+struct rule_tensors {
+    const char *name;
+    const char **names;
+    size_t n;
+};
+
 struct rule_key {
     const char *name;
     enum rule_count count;
@@ -100,8 +106,11 @@ struct rule_key {
     struct rule_tests text;    /* what the rules' text asks and the official checker does not */
     const char *opens;         /* the sheet "OPENS VALUE"; "": the sheet "VALUE"; NULL: none */
     const char *tensors;       /* metadata tensor: each name of this list once; NULL: none */
-    int sheet;                 /* index of its sheet */
-    int row;                   /* its number among all keys of all sheets */
+    const struct rule_tensors *list; /* that list */
+    int first_only;                  /* of its records only the first counts */
+    int sheet;                       /* index of its sheet */
+    int row;                         /* its number among all keys of all sheets */
+    int number;                      /* its name's, see ruleset_name */
 };
 
 /* Records of `from` that belong together by metadata[by] make one of key `into`, with a member for
@@ -118,12 +127,6 @@ struct rule_sheet {
     struct rule_key *keys;
     size_t n_keys;
     struct rule_gather gather; /* from is NULL: none */
-};
-
-struct rule_tensors {
-    const char *name;
-    const char **names;
-    size_t n;
 };
 
 /* ---- benchmarks ---- */

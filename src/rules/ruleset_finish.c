@@ -39,10 +39,14 @@ static struct rule_name *name_in(struct rule_index *x, const char *name)
     return &x->names[*slot - 1];
 }
 
-static void add_row(struct ruleset *r, const struct rule_key *key)
+static void add_row(struct ruleset *r, struct rule_key *key)
 {
     struct rule_name *const n = name_in(r->index, key->name);
 
+    key->row = (int)r->n_rows++;
+    key->number = (int)(n - r->index->names);
+    key->list = key->tensors ? ruleset_tensors(r, key->tensors) : NULL;
+    key->first_only = strstr(key->name, "submission_") != NULL;
     n->rows = rule_grow(&r->arena, n->rows, n->n_rows, sizeof(*n->rows));
     n->rows[n->n_rows++] = key;
 }
@@ -64,7 +68,6 @@ static void build_index(struct ruleset *r)
 
         for (size_t k = 0; k < s->n_keys; k++) {
             s->keys[k].sheet = (int)i;
-            s->keys[k].row = (int)r->n_rows++;
             add_row(r, &s->keys[k]);
         }
         if (s->gather.from)
