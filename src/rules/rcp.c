@@ -8,7 +8,6 @@
 
 #include "base/embedded.h"
 #include "base/err.h"
-#include "base/str.h"
 #include "rules/score.h"
 #include "rules/student.h"
 

@@ -63,8 +63,6 @@ struct rcp_test {
     double factor; /* the score's: mean of the point / epochs where that is above 1, else 1 */
 };
 
-/* The point for a batch, among those not pruned; RCP_FOUND, INTERPOLATED, BELOW, ABOVE or NONE. */
-enum rcp_kind rcp_find(const struct rcp_points *p, double batch, struct rcp_point *point);
 /* epochs of n runs, in any order, INFINITY for one that did not converge. batch NAN: none. */
 struct rcp_test rcp_check(const struct rcp_points *p, double batch, const double *epochs, size_t n);
 /* Which reference convergence holds for a global batch in a round; appends it as one sentence. */

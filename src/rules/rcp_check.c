@@ -8,7 +8,8 @@
 #include "rules/rcp.h"
 #include "rules/score.h"
 
-enum rcp_kind rcp_find(const struct rcp_points *p, double batch, struct rcp_point *point)
+/* The point for a batch, among those not pruned; RCP_FOUND, INTERPOLATED, BELOW, ABOVE or NONE. */
+static enum rcp_kind find(const struct rcp_points *p, double batch, struct rcp_point *point)
 {
     const struct rcp_point *low = NULL, *high = NULL;
 
@@ -57,7 +58,7 @@ struct rcp_test rcp_check(const struct rcp_points *p, double batch, const double
     t.kind = isnan(batch) ? RCP_NO_BATCH : RCP_NOT_CONVERGED;
     if (isnan(batch) || isnan(t.epochs))
         return t;
-    t.kind = rcp_find(p, batch, &t.point);
+    t.kind = find(p, batch, &t.point);
     if (t.kind == RCP_ABOVE)
         return t;
     /* mean / (mean / floor) may differ from the floor in its last bit: so the rcp checker compares
@@ -129,7 +130,7 @@ enum rcp_kind rcp_say_batch(const char *version, const char *benchmark, long lon
 
     if (rcp_load(&points, version, benchmark) < 0)
         BUG("%s", err_reason()); /* the file is our own */
-    kind = rcp_find(&points, (double)batch, &p);
+    kind = find(&points, (double)batch, &p);
     if (kind == RCP_NONE)
         str_printf(words, "%s has no reference convergence points", benchmark);
     else
