@@ -52,7 +52,7 @@ static void test_a_whole_log(void **state)
     assert_string_equal(l.status, "onprem");
     assert_string_equal(l.platform, "Box");
     assert_string_equal(l.run_status, "success");
-    assert_int_equal(l.format, LOG_MLLOG);
+    assert_int_equal(l.format, MLLOG_FORMAT_JSON);
     assert_true(l.batch == 3264 && l.train_samples == 1281167 && l.eval_samples == 50000);
     assert_true(l.init_start_ms == 1100 && l.init_stop_ms == 2000);
     assert_true(l.run_start_ms == 2500 && l.run_stop_ms == 62500 && log_minutes(&l) == 1);

@@ -326,5 +326,5 @@ int main(void)
         TEST(seed_digits),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("package", tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static void a_whole_run_stands(void **state)
     assert_int_equal(trace_close(&t), 0);
 }
 
-static void a_violation_is_told_at_once(void **state)
+static void a_violation_fails_the_log(void **state)
 {
     struct trace t;
 
@@ -104,7 +104,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_run_stands),
-        cmocka_unit_test(a_violation_is_told_at_once),
+        cmocka_unit_test(a_violation_fails_the_log),
         cmocka_unit_test(what_is_missing_counts_for_results_only),
     };
 

@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 
+struct log;
 struct mllog_record;
 struct mllog_trouble;
 struct ruleset;
@@ -68,6 +69,9 @@ int rule_check_finish(struct rule_check *c, struct rule_verdict *verdict);
  * ruleset otherwise. 0, a visitor's code, or E_IO. */
 int rules_check_file(const char *path, const struct ruleset *r, const struct rule_visitor *v,
                      struct rule_verdict *verdict);
+/* The same, and what the log says, in one reading: l is to be released unless this fails. */
+int rules_check_log(const char *path, const struct ruleset *r, const struct rule_visitor *v,
+                    struct log *l, struct rule_verdict *verdict);
 int rules_check_memory(const char *bytes, size_t n, const struct ruleset *r,
                        const struct rule_visitor *v, struct rule_verdict *verdict);
 

@@ -1,8 +1,7 @@
 #include <stdio.h>
-#include <string.h>
 
-#include "base/err.h"
 #include "rules/check_int.h"
+#include "rules/log.h"
 
 /* A log being read. The check is made when the ruleset is known: at once, or with the first record
  * that shows the round. */
@@ -16,21 +15,13 @@ struct reading {
     char about[160];
 };
 
-static const struct ruleset *guess(enum mllog_format format)
-{
-    const char *const version = format == MLLOG_FORMAT_05   ? "0.5.0"
-                                : format == MLLOG_FORMAT_06 ? "0.6.0"
-                                                            : RULESET_PINNED;
-    return ruleset_find(version);
-}
-
 /* Returns 0 or a visitor's code. */
 static int begin(struct reading *reading, enum mllog_format format)
 {
     if (reading->check)
         return 0;
     if (!reading->r) {
-        reading->r = guess(format);
+        reading->r = ruleset_of_lines(format);
         reading->guessed = reading->r->format != MLLOG_FORMAT_JSON;
     }
     reading->check = rule_check_new(reading->r, reading->v);
@@ -49,7 +40,6 @@ static void hold(struct reading *reading, const struct mllog_trouble *t)
 static int on_record(void *context, const struct mllog_record *r)
 {
     struct reading *const reading = context;
-
     const int rc = begin(reading, r->format);
 
     return rc ? rc : rule_check_record(reading->check, r);
@@ -101,6 +91,20 @@ int rules_check_file(const char *path, const struct ruleset *r, const struct rul
 
     *verdict = (struct rule_verdict){.version = RULESET_PINNED};
     return end(&reading, mllog_read_file_as(format_of(&reading), path, &visitor), verdict);
+}
+
+int rules_check_log(const char *path, const struct ruleset *r, const struct rule_visitor *v,
+                    struct log *l, struct rule_verdict *verdict)
+{
+    struct reading reading = {.r = r, .v = v};
+    const struct mllog_visitor visitor = visitor_of(&reading);
+    int rc;
+
+    *verdict = (struct rule_verdict){.version = RULESET_PINNED};
+    rc = end(&reading, log_read_as(l, format_of(&reading), path, &visitor), verdict);
+    if (rc != 0)
+        log_release(l);
+    return rc;
 }
 
 int rules_check_memory(const char *bytes, size_t n, const struct ruleset *r,

@@ -1,5 +1,4 @@
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "rules/check_int.h"
@@ -93,7 +92,7 @@ static enum fate fate_of(const struct rule_check *c, const struct rule_key *key,
         return TELL;
     if (check_is_overridden(c, key))
         return FORGET;
-    rows = ruleset_rows(c->r, ruleset_name(c->r, key->name), &n);
+    rows = ruleset_rows(c->r, key->number, &n);
     for (size_t i = 0; i < n; i++)
         if (rows[i]->count != RULE_SETTING && c->r->sheets[rows[i]->sheet].depth > depth &&
             !check_is_dead(c, rows[i]->sheet))

@@ -77,7 +77,7 @@ static void check_one_if(struct rule_check *c, const struct rule_key *key, size_
 
 static void check_tensors(struct rule_check *c, const struct rule_key *key)
 {
-    const struct rule_tensors *const list = ruleset_tensors(c->r, key->tensors);
+    const struct rule_tensors *const list = key->list;
     const struct row_state *const row = &c->rows[key->row];
     size_t lacking = 0, twice = 0, first = 0;
     char *found, *expected;
@@ -117,7 +117,7 @@ static void check_reached(struct rule_check *c, const struct rule_key *key, size
 
 static void check_key(struct rule_check *c, const struct rule_key *key)
 {
-    const size_t n = check_count(c, key->name);
+    const size_t n = c->names[key->number].n;
     const int counts = !check_is_overridden(c, key);
 
     if (key->count == RULE_ONCE && counts)
@@ -138,12 +138,11 @@ static void check_key(struct rule_check *c, const struct rule_key *key)
 static void add_gathered(struct rule_check *c, const struct rule_sheet *s)
 {
     struct mllog_record r;
-    const int name = ruleset_name(c->r, s->gather.into);
 
     for (size_t i = 0; check_gathered(c, i, s, &r); i++)
         for (size_t k = 0; k < s->n_keys; k++)
             if (strcmp(s->keys[k].name, s->gather.into) == 0) {
-                c->names[name].n++;
+                c->names[s->keys[k].number].n++;
                 check_row(c, &s->keys[k], &r);
             }
 }

@@ -54,7 +54,7 @@ struct gather_group {
 enum interval { IN_INIT, IN_RUN, IN_EPOCH, IN_BLOCK, IN_EVAL, N_INTERVALS };
 struct own_state {
     double last_ms, start_ms[N_INTERVALS], run_stop_ms, run_final_ms;
-    int started[N_INTERVALS], stopped[N_INTERVALS];
+    int started[N_INTERVALS];
     size_t start_line[N_INTERVALS];
     size_t n_backwards, n_prefixes, first_prefix, n_seeds;
     double last_eval_epoch;
@@ -101,9 +101,9 @@ int check_is_open(const struct rule_check *c, int sheet);
 int check_is_dead(const struct rule_check *c, int sheet);
 /* Another sheet that is open says what holds for this key. */
 int check_is_overridden(const struct rule_check *c, const struct rule_key *key);
-/* The key's value chooses a sheet; only_one: all others die. 0: there is no such sheet. */
-int check_choose(struct rule_check *c, const struct rule_key *key, const cJSON *value,
-                 int only_one);
+/* The key's value chooses a sheet; where only its first record counts all others die. 0: there is
+ * no such sheet. */
+int check_choose(struct rule_check *c, const struct rule_key *key, const cJSON *value);
 
 /* ---- the parts of a record's check ---- */
 

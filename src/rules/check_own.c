@@ -46,10 +46,9 @@ static void check_negative(struct rule_check *c, enum interval i, const struct m
 static void check_interval(struct rule_check *c, const struct mllog_record *r)
 {
     for (enum interval i = 0; i < N_INTERVALS; i++) {
-        if (strcmp(r->key, intervals[i].stop) == 0) {
+        if (strcmp(r->key, intervals[i].stop) == 0)
             check_negative(c, i, r);
-            c->own.stopped[i] = 1;
-        } else if (strcmp(r->key, intervals[i].start) == 0) {
+        else if (strcmp(r->key, intervals[i].start) == 0) {
             c->own.start_ms[i] = r->time_ms;
             c->own.start_line[i] = r->line;
             c->own.started[i] = 1;
@@ -273,7 +272,7 @@ void check_own_finish(struct rule_check *c)
     if (c->r->format == MLLOG_FORMAT_05)
         finish_05(c);
     else if (c->own.n_seeds == 0 && strcmp(c->verdict.division, "closed") == 0 &&
-             c->r->format == MLLOG_FORMAT_JSON && strcmp(c->r->version, "1.0.0") >= 0)
+             c->r->format == MLLOG_FORMAT_JSON && ruleset_round(c->r->version) >= 10)
         find(c, RULE_WARNING, "no-seed", NULL, "no seed is logged",
              "one at least in each closed run; the package checker asks for it");
 }

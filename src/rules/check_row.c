@@ -145,7 +145,7 @@ static void take_tensor(struct rule_check *c, const struct rule_key *key,
                         const struct mllog_record *r)
 {
     const char *const name = cJSON_GetStringValue(mllog_member(r->metadata, "tensor"));
-    const struct rule_tensors *const list = ruleset_tensors(c->r, key->tensors);
+    const struct rule_tensors *const list = key->list;
     struct row_state *const row = &c->rows[key->row];
 
     if (!row->tensors)
@@ -178,8 +178,7 @@ static void note_value(struct rule_check *c, const struct rule_key *key,
 static void choose(struct rule_check *c, const struct rule_key *key, const struct mllog_record *r,
                    int is_fine)
 {
-    /* Only the first record of a submission_ key counts. */
-    if (!check_choose(c, key, r->value, strstr(key->name, "submission_") != NULL) && is_fine)
+    if (!check_choose(c, key, r->value) && is_fine)
         check_find(c, key,
                    &(struct held_finding){.severity = RULE_ERROR,
                                           .name = "no-such-sheet",
@@ -194,7 +193,7 @@ static void choose(struct rule_check *c, const struct rule_key *key, const struc
 static void check_copies(struct rule_check *c, const struct rule_key *key,
                          const struct mllog_record *r)
 {
-    const struct name_state *const n = &c->names[ruleset_name(c->r, key->name)];
+    const struct name_state *const n = &c->names[key->number];
     struct row_state *const row = &c->rows[key->row];
     char *expected;
 
@@ -214,11 +213,10 @@ static void check_copies(struct rule_check *c, const struct rule_key *key,
 
 void check_row(struct rule_check *c, const struct rule_key *key, const struct mllog_record *r)
 {
-    const int is_first = c->names[ruleset_name(c->r, key->name)].n == 1;
-    const int is_submission = strstr(key->name, "submission_") != NULL;
+    const int counts = !key->first_only || c->names[key->number].n == 1;
     int is_fine = 1;
 
-    for (size_t i = 0; (is_first || !is_submission) && i < key->tests.n; i++)
+    for (size_t i = 0; counts && i < key->tests.n; i++)
         if (eval(c, &key->tests.all[i], r) != RULE_PASSES) {
             complain(c, key, &key->tests.all[i], r, RULE_ERROR);
             is_fine = 0;
@@ -228,7 +226,7 @@ void check_row(struct rule_check *c, const struct rule_key *key, const struct ml
             complain(c, key, &key->text.all[i], r, RULE_WARNING);
     if (key->count == RULE_SETTING)
         return;
-    if (key->opens && (is_first || !is_submission))
+    if (key->opens && counts)
         choose(c, key, r, is_fine);
     if (key->count == RULE_ONCE)
         check_copies(c, key, r);

@@ -24,7 +24,7 @@ int check_is_overridden(const struct rule_check *c, const struct rule_key *key)
     const struct rule_key *const *rows;
     size_t n;
 
-    rows = ruleset_rows(c->r, ruleset_name(c->r, key->name), &n);
+    rows = ruleset_rows(c->r, key->number, &n);
     for (size_t i = 0; i < n; i++)
         if (rows[i]->count != RULE_SETTING && c->r->sheets[rows[i]->sheet].depth > depth &&
             check_is_open(c, rows[i]->sheet))
@@ -47,7 +47,7 @@ static int is_name(const char *name, const char *prefix, const char *word)
     return strncmp(name, prefix, n) == 0 && name[n] == ' ' && strcmp(name + n + 1, word) == 0;
 }
 
-int check_choose(struct rule_check *c, const struct rule_key *key, const cJSON *value, int only_one)
+int check_choose(struct rule_check *c, const struct rule_key *key, const cJSON *value)
 {
     const char *const word = cJSON_GetStringValue(value);
     int found = 0;
@@ -58,7 +58,7 @@ int check_choose(struct rule_check *c, const struct rule_key *key, const cJSON *
         if (word && is_name(c->r->sheets[i].name, key->opens, word)) {
             c->sheets[i] = SHEET_CHOSEN;
             found = 1;
-        } else if (only_one)
+        } else if (key->first_only)
             c->sheets[i] = SHEET_DEAD;
     }
     return found;

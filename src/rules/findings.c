@@ -27,11 +27,6 @@ void finding_add(struct findings *f, enum finding_level level, const char *where
     f->count[level]++;
 }
 
-const char *finding_name(enum finding_level level)
-{
-    return names[level];
-}
-
 void findings_text(const struct findings *f, struct str *out)
 {
     for (size_t i = 0; i < f->n; i++) {

@@ -28,8 +28,6 @@ struct findings {
 
 void finding_add(struct findings *f, enum finding_level level, const char *where, const char *fmt,
                  ...) __attribute__((format(printf, 4, 5)));
-/* "error", "stricter", "note" */
-const char *finding_name(enum finding_level level);
 /* A line each, "error: where: text", that is safe on a terminal. */
 void findings_text(const struct findings *f, struct str *out);
 /* An array of objects. */

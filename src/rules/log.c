@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/str.h"
-#include "trace/mllog_read.h"
 
 struct reader {
     struct log *log;
@@ -126,7 +124,7 @@ static void add_evaluation(struct reader *reader, const struct mllog_record *r)
         .line = r->line,
     };
 
-    if (l->format == LOG_MLP05 && mllog_member(r->value, "epoch")) {
+    if (l->format == MLLOG_FORMAT_05 && mllog_member(r->value, "epoch")) {
         e.value = number_of(mllog_member(r->value, "value"));
         e.epoch = number_of(mllog_member(r->value, "epoch")) + 1;
     }
@@ -262,19 +260,12 @@ static void take_name(struct log *l, const struct mllog_record *r)
         set_text(&l->status, r->value);
 }
 
-static enum log_format format_of(const struct mllog_record *r)
-{
-    return r->format == MLLOG_FORMAT_05   ? LOG_MLP05
-           : r->format == MLLOG_FORMAT_06 ? LOG_MLL
-                                          : LOG_MLLOG;
-}
-
 static void take(struct reader *reader, const struct mllog_record *r)
 {
     struct log *const l = reader->log;
 
     l->n_records++;
-    l->format = format_of(r);
+    l->format = r->format;
     if (r->benchmark[0] && !l->benchmark)
         l->benchmark = xstrdup(r->benchmark);
     if (is_time(reader, r) || is_progress(r->key))
@@ -315,6 +306,7 @@ static int take_trouble(void *context, const struct mllog_trouble *t)
 static void begin(struct log *l)
 {
     *l = (struct log){
+        .format = MLLOG_FORMAT_JSON,
         .batch = NAN,
         .train_samples = NAN,
         .eval_samples = NAN,

@@ -49,16 +49,9 @@ struct log_setting {
     size_t line;
 };
 
-/* By the last record's line. */
-enum log_format {
-    LOG_MLLOG, /* 0.7 on; also of a log without any record */
-    LOG_MLL,   /* 0.6 */
-    LOG_MLP05, /* 0.5 */
-};
-
 struct log {
-    enum log_format format;
-    char *benchmark; /* submission_benchmark; v0.5: the name in each line */
+    enum mllog_format format; /* of the last record; of a log without any MLLOG_FORMAT_JSON */
+    char *benchmark;          /* submission_benchmark; v0.5: the name in each line */
     char *division, *org, *platform, *status;
 
     struct log_seed *seeds; /* every seed record, v0.5: run_set_random_seed */

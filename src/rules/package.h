@@ -38,8 +38,7 @@ struct package_outcome {
 };
 
 /* Number of logs, each log, seeds, reference convergence, and whether logs and description agree.
- * E_IO, E_NOMEM, E_USAGE for a ruleset that is not known; what is wrong with the logs is a finding.
- */
+ * E_IO, E_USAGE for a ruleset that is not known; what is wrong with the logs is a finding. */
 int package_check_result(const struct package_result *r, struct findings *f,
                          struct package_outcome *out);
 

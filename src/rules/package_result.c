@@ -28,7 +28,7 @@ static int is_closed(const struct package_result *r)
 /* The convergence and seed checks came with 1.0. */
 static int is_late(const struct check *c)
 {
-    return strtol(c->r->options.ruleset, NULL, 10) >= 1;
+    return ruleset_round(c->r->options.ruleset) >= 10;
 }
 
 static int is_checked_further(const struct check *c)

@@ -1,11 +1,9 @@
 /* A whole submission, folder by folder. */
 #include <ctype.h>
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -62,10 +60,10 @@ static void check_scaling(struct tree *t, const char *dir, const struct package_
 
 /* ---- one result ---- */
 
+/* What stands beside the logs. */
 static int is_expected(const char *name)
 {
-    return fnmatch("result_*.txt", name, FNM_PERIOD) == 0 || strcmp(name, "scaling.json") == 0 ||
-           strcmp(name, "package_checker_params") == 0;
+    return strcmp(name, "scaling.json") == 0 || strcmp(name, "package_checker_params") == 0;
 }
 
 static void sort_out(struct tree *t, const char *dir, struct file_names *names, const char **logs,
@@ -222,7 +220,7 @@ static void check_systems(struct tree *t)
 
         if (fnmatch("*.json", names.all[i], FNM_PERIOD) == 0) {
             t->n->systems++;
-            if (strtol(t->options->ruleset, NULL, 10) >= 1)
+            if (ruleset_round(t->options->ruleset) >= 10)
                 system_desc_check(path, t->options->ruleset, t->f);
         } else {
             finding_add(t->f, FINDING_STRICT, path, "it is no description NAME.json");

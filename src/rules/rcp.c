@@ -8,35 +8,12 @@
 
 #include "base/embedded.h"
 #include "base/err.h"
-#include "base/str.h"
 #include "rules/score.h"
 #include "rules/student.h"
 
 static const double level = 0.05, tolerance = 0.0001;
 
 /* ---- statistics of one point ---- */
-
-double rcp_olympic_mean(const double *sorted, size_t n, size_t drop)
-{
-    double sum = 0;
-
-    if (n <= 2 * drop)
-        return NAN;
-    for (size_t i = drop; i < n - drop; i++)
-        sum += sorted[i];
-    return sum / (double)(n - 2 * drop);
-}
-
-static double deviation(const double *x, size_t n)
-{
-    double mean = 0, squares = 0;
-
-    for (size_t i = 0; i < n; i++)
-        mean += x[i] / (double)n;
-    for (size_t i = 0; i < n; i++)
-        squares += (x[i] - mean) * (x[i] - mean);
-    return sqrt(squares / (double)n);
-}
 
 /* The one-sided p-value of a mean below that of the reference. Both samples have the deviation s,
  * so that is the pooled one, too. */
@@ -92,13 +69,6 @@ struct numbers {
     size_t n;
 };
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static int by_batch(const void *a, const void *b)
 {
     const struct rcp_point *const x = a, *const y = b;
@@ -111,9 +81,9 @@ static void add_point(struct rcp_points *p, double batch, struct numbers *runs)
     const size_t drop = (size_t)p->n_drop;
     struct rcp_point r = {.batch = batch, .n_runs = (int)runs->n};
 
-    qsort(runs->v, runs->n, sizeof(*runs->v), by_value);
-    r.mean = rcp_olympic_mean(runs->v, runs->n, drop);
-    r.stdev = deviation(runs->v, runs->n);
+    score_sort(runs->v, runs->n);
+    r.mean = score_olympic_mean(runs->v, runs->n, drop);
+    r.stdev = score_deviation(runs->v, runs->n, runs->n);
     r.floor = find_floor(r.mean, r.stdev, (int)(runs->n - 2 * drop), p->n_submission);
     p->points = xrealloc(p->points, (p->n + 1) * sizeof(*p->points));
     p->points[p->n++] = r;

@@ -5,9 +5,9 @@
  *
  *   mean    of the reference's runs, sorted, without the best and the worst (unet3d: four each)
  *   stdev   of all of them, divided by n
- *   floor   the smallest mean that a one-sided two-sample t-test with pooled variance (the
- * reference's stdev on both sides, 5 %) does not reject, by bisection from [0, mean] down to 1e-4;
- *           the mean itself where stdev is 0
+ *   floor   the smallest mean that a one-sided two-sample t-test with pooled variance
+ *           (the reference's stdev on both sides, 5 %) does not reject, by bisection from
+ *           [0, mean] down to 1e-4; the mean itself where stdev is 0
  *   pruned  points with a batch below that of the fastest one, then points above the straight line
  *           between their neighbours; what lies between two points left is interpolated
  *
@@ -40,9 +40,6 @@ int rcp_load(struct rcp_points *p, const char *version, const char *benchmark);
 int rcp_parse(struct rcp_points *p, const char *text, const char *version, const char *benchmark);
 void rcp_release(struct rcp_points *p);
 
-/* The mean of n sorted values without drop ones at each end; NAN when none is left. */
-double rcp_olympic_mean(const double *sorted, size_t n, size_t drop);
-
 /* The point that two others give for a batch between theirs. */
 struct rcp_point rcp_between(const struct rcp_points *p, double batch, const struct rcp_point *low,
                              const struct rcp_point *high);
@@ -66,8 +63,6 @@ struct rcp_test {
     double factor; /* the score's: mean of the point / epochs where that is above 1, else 1 */
 };
 
-/* The point for a batch, among those not pruned; RCP_FOUND, INTERPOLATED, BELOW, ABOVE or NONE. */
-enum rcp_kind rcp_find(const struct rcp_points *p, double batch, struct rcp_point *point);
 /* epochs of n runs, in any order, INFINITY for one that did not converge. batch NAN: none. */
 struct rcp_test rcp_check(const struct rcp_points *p, double batch, const double *epochs, size_t n);
 /* Which reference convergence holds for a global batch in a round; appends it as one sentence. */

@@ -6,8 +6,10 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "rules/rcp.h"
+#include "rules/score.h"
 
-enum rcp_kind rcp_find(const struct rcp_points *p, double batch, struct rcp_point *point)
+/* The point for a batch, among those not pruned; RCP_FOUND, INTERPOLATED, BELOW, ABOVE or NONE. */
+static enum rcp_kind find(const struct rcp_points *p, double batch, struct rcp_point *point)
 {
     const struct rcp_point *low = NULL, *high = NULL;
 
@@ -33,13 +35,6 @@ enum rcp_kind rcp_find(const struct rcp_points *p, double batch, struct rcp_poin
     return low ? RCP_INTERPOLATED : RCP_BELOW;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The mean of the submission; NAN when more runs failed than may or none is left. */
 static double mean_epochs(const double *epochs, size_t n, int n_drop)
 {
@@ -47,8 +42,8 @@ static double mean_epochs(const double *epochs, size_t n, int n_drop)
 
     if (n > 0)
         memcpy(sorted, epochs, n * sizeof(*sorted));
-    qsort(sorted, n, sizeof(*sorted), by_value);
-    mean = rcp_olympic_mean(sorted, n, (size_t)n_drop);
+    score_sort(sorted, n);
+    mean = score_olympic_mean(sorted, n, (size_t)n_drop);
     free(sorted);
     return isfinite(mean) ? mean : NAN;
 }
@@ -63,7 +58,7 @@ struct rcp_test rcp_check(const struct rcp_points *p, double batch, const double
     t.kind = isnan(batch) ? RCP_NO_BATCH : RCP_NOT_CONVERGED;
     if (isnan(batch) || isnan(t.epochs))
         return t;
-    t.kind = rcp_find(p, batch, &t.point);
+    t.kind = find(p, batch, &t.point);
     if (t.kind == RCP_ABOVE)
         return t;
     /* mean / (mean / floor) may differ from the floor in its last bit: so the rcp checker compares
@@ -126,12 +121,6 @@ void rcp_describe(const struct rcp_test *t, const char *benchmark, struct str *o
                            : ": faster than allowed");
 }
 
-static void say_numbers(const struct rcp_point *p, const char *benchmark, struct str *words)
-{
-    str_printf(words, "the reference needs %.2f %s, the floor is %.2f", p->mean,
-               rcp_unit(benchmark, p->mean), p->floor);
-}
-
 enum rcp_kind rcp_say_batch(const char *version, const char *benchmark, long long batch,
                             struct str *words)
 {
@@ -141,17 +130,18 @@ enum rcp_kind rcp_say_batch(const char *version, const char *benchmark, long lon
 
     if (rcp_load(&points, version, benchmark) < 0)
         BUG("%s", err_reason()); /* the file is our own */
-    kind = rcp_find(&points, (double)batch, &p);
+    kind = find(&points, (double)batch, &p);
     if (kind == RCP_NONE)
         str_printf(words, "%s has no reference convergence points", benchmark);
     else
         str_printf(words, "batch %lld", batch);
+    if (kind == RCP_INTERPOLATED)
+        str_add(words, " lies between two reference convergence points: interpolated, ");
+    else if (kind == RCP_FOUND)
+        str_add(words, ": ");
     if (kind == RCP_FOUND || kind == RCP_INTERPOLATED)
-        str_add(words, kind == RCP_FOUND ? ": "
-                                         : " lies between two reference convergence points: "
-                                           "interpolated, ");
-    if (kind == RCP_FOUND || kind == RCP_INTERPOLATED)
-        say_numbers(&p, benchmark, words);
+        str_printf(words, "the reference needs %.2f %s, the floor is %.2f", p.mean,
+                   rcp_unit(benchmark, p.mean), p.floor);
     else if (kind == RCP_BELOW)
         str_printf(words,
                    " has no reference convergence point; the smallest is %.10g, and a closed "

@@ -35,11 +35,6 @@ int result_init(struct result *r, const char *version)
     return 0;
 }
 
-static const char *version_of(enum log_format f)
-{
-    return f == LOG_MLP05 ? "0.5.0" : f == LOG_MLL ? "0.6.0" : RULESET_PINNED;
-}
-
 static void keep(char **place, const char *text)
 {
     if (!*place && text)
@@ -58,7 +53,7 @@ static char *missed_target(const struct log *l)
 {
     const double target = log_number(l, "eval_target");
 
-    if (l->format != LOG_MLP05 || isnan(target))
+    if (l->format != MLLOG_FORMAT_05 || isnan(target))
         return NULL;
     for (size_t i = 0; i < l->n_evaluations; i++)
         if ((float)l->evaluations[i].value >= (float)target)
@@ -79,7 +74,7 @@ static char *objection(const struct log *l)
         return xstrdup("run_stop is not later than run_start");
     if (l->run_status && strcmp(l->run_status, "success") != 0)
         return xasprintf("run_stop has the status %.40s", l->run_status);
-    if (!l->run_status && l->format != LOG_MLP05)
+    if (!l->run_status && l->format != MLLOG_FORMAT_05)
         return xstrdup("run_stop has no status");
     return missed_target(l);
 }
@@ -104,7 +99,7 @@ static void take(struct result *r, struct result_run *run, const struct log *l)
     run->start_ms = l->run_start_ms;
     run->minutes = log_minutes(l);
     run->epochs = l->epochs;
-    if (l->format == LOG_MLP05 && !run->why && l->n_evaluations)
+    if (l->format == MLLOG_FORMAT_05 && !run->why && l->n_evaluations)
         run->epochs = l->evaluations[l->n_evaluations - 1].epoch;
     run->quality = quality_of(l);
     run->batch = l->batch;
@@ -126,7 +121,7 @@ static void take_version(struct result *r, const struct result_log *l, const cha
     if (!*r->version) {
         r->own = l->ruleset != NULL;
         r->guessed = !r->own;
-        r->version = r->own ? l->ruleset : version_of(l->log.format);
+        r->version = r->own ? l->ruleset : ruleset_of_lines(l->log.format)->version;
     } else if ((r->own || r->guessed) && l->ruleset && strcmp(l->ruleset, r->version) != 0)
         str_printf(&r->problems,
                    "%s was made under ruleset %s, others here are judged under %s; --ruleset "

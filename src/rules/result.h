@@ -43,7 +43,7 @@ struct result_run {
     double minutes; /* of wall time; NAN: not known */
     char *why;      /* why it does not count, a phrase; NULL: it converged */
     double epochs;  /* as the reference convergence test counts, also of a refused log; NAN: not
-                       known or  not converged */
+                       known or not converged */
     double samples; /* trained on until the target; NAN: not known */
     double quality; /* of the last evaluation; NAN: none, or several values */
     double batch;

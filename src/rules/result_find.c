@@ -1,14 +1,13 @@
 #include "rules/result_find.h"
-#include "rules/attempt.h"
 
-#include <errno.h>
-#include <stdio.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/file.h"
+#include "rules/attempt.h"
 #include "rules/result_folder.h"
 #include "rules/result_read.h"
 
@@ -18,10 +17,7 @@ enum { MAX_DEPTH = 16 };
 
 static int is_result_file(const char *name)
 {
-    const size_t n = strlen(name);
-
-    return n >= strlen("result_.txt") && strncmp(name, "result_", 7) == 0 &&
-           strcmp(name + n - 4, ".txt") == 0;
+    return fnmatch("result_*.txt", name, 0) == 0;
 }
 
 static const char *base_name(const char *path)
@@ -217,30 +213,41 @@ static void note_attempts(struct results *s, size_t from, int n)
             n == 1 ? "" : "s", n == 1 ? "is" : "are");
 }
 
-/* Run folders here are one result a benchmark; other folders are searched. */
-static int search_entries(struct results *s, const struct file_names *l, const char *dir, int depth)
+/* Run folders here are one result a benchmark. */
+static int add_run_folders(struct results *s, const struct file_names *l, const char *dir)
 {
     const size_t from = s->n, before = s->troubles.len;
     int rc = 0, n_attempts = 0;
 
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; rc == 0 && i < l->n; i++) {
-            char *const path = file_join(dir, l->all[i]);
-            char *const log = l->all[i][0] != '.' && file_is_folder(path) ? log_of_run(path) : NULL;
-            const int attempt = attempt_is_name(l->all[i]);
+    for (size_t i = 0; rc == 0 && i < l->n; i++) {
+        char *const path = file_join(dir, l->all[i]);
+        char *const log = l->all[i][0] != '.' && file_is_folder(path) ? log_of_run(path) : NULL;
+        const int attempt = attempt_is_name(l->all[i]);
 
-            n_attempts += log && pass == 0 && attempt;
-            if (log && pass == 0 && !attempt)
-                rc = pass_over(s, add_run(s, from, log, l->all[i], dir));
-            else if (!log && pass == 1 && l->all[i][0] != '.' && file_is_folder(path))
-                rc = search(s, path, depth + 1);
-            free(log);
-            free(path);
-        }
-        if (pass > 0)
-            break;
-        note_attempts(s, from, n_attempts);
-        note_missing(s, from, before);
+        n_attempts += log && attempt;
+        if (log && !attempt)
+            rc = pass_over(s, add_run(s, from, log, l->all[i], dir));
+        free(log);
+        free(path);
+    }
+    note_attempts(s, from, n_attempts);
+    note_missing(s, from, before);
+    return rc;
+}
+
+/* Folders that are none of a run's are searched. */
+static int search_others(struct results *s, const struct file_names *l, const char *dir, int depth)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < l->n; i++) {
+        char *const path = file_join(dir, l->all[i]);
+        char *const log = log_of_run(path);
+
+        if (!log && l->all[i][0] != '.' && file_is_folder(path))
+            rc = search(s, path, depth + 1);
+        free(log);
+        free(path);
     }
     return rc;
 }
@@ -257,7 +264,9 @@ static int search(struct results *s, const char *dir, int depth)
         return depth ? pass_over(s, rc) : rc;
     for (size_t i = 0; i < l.n; i++)
         n_files += is_result_file(l.all[i]);
-    rc = n_files ? add_result_files(s, &l, dir) : search_entries(s, &l, dir, depth);
+    rc = n_files ? add_result_files(s, &l, dir) : add_run_folders(s, &l, dir);
+    if (rc == 0 && !n_files)
+        rc = search_others(s, &l, dir, depth);
     file_names_release(&l);
     return rc;
 }

@@ -1,6 +1,5 @@
 /* Runs judged together: which of them are scored, the score, and whether it stands. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,15 +7,7 @@
 #include "rules/published.h"
 #include "rules/result.h"
 #include "rules/result_twice.h"
-
-/* "2.1.0" as 21. */
-static int round_of(const char *version)
-{
-    int major = 0, minor = 0;
-
-    sscanf(version, "%d.%d", &major, &minor);
-    return 10 * major + minor;
-}
+#include "rules/ruleset.h"
 
 static double time_of(const struct result_run *run)
 {
@@ -110,7 +101,7 @@ static void choose_runs(struct result *r)
                    r->n_runs == 1 ? "" : "s", r->version, n, r->benchmark);
     else if (r->rule.first_converged)
         ;
-    else if (r->n_runs > n && round_of(r->version) < 11)
+    else if (r->n_runs > n && ruleset_round(r->version) < 11)
         str_printf(&r->problems, "%zu runs: the rules of %s ask for exactly %zu of %s.\n",
                    r->n_runs, r->version, n, r->benchmark);
     else if (r->n_runs > n)
@@ -251,7 +242,8 @@ static void find_closed(struct result *r)
 
 static void find_factor(struct result *r)
 {
-    const double own = r->closed && round_of(r->version) >= 21 && r->rcp.passed ? r->rcp.factor : 1;
+    const double own =
+        r->closed && ruleset_round(r->version) >= 21 && r->rcp.passed ? r->rcp.factor : 1;
 
     r->factor = own;
     if (isnan(r->scaling_file))
@@ -330,7 +322,7 @@ int result_finish(struct result *r)
     r->rule = score_rule(r->version, r->benchmark);
     find_closed(r);
     choose_runs(r);
-    result_find_twice(r, round_of(r->version));
+    result_find_twice(r, ruleset_round(r->version));
     if (strcmp(r->benchmark, "bert") == 0)
         count_bert_samples(r);
     rc = score_runs(r);

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/file.h"
 #include "base/json.h"
-#include "base/str.h"
 #include "rules/ruleset.h"
 
 /* NULL when there is none that can be understood. */

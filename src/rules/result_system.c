@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "rules/result.h"
 

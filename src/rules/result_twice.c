@@ -80,32 +80,24 @@ static void find_shared(struct mark *marks, size_t n, struct mark *first)
     }
 }
 
-static struct mark *shared_courses(const struct result *r)
-{
-    struct mark *const marks = xmalloc((r->n_runs + 1) * sizeof(*marks));
-    struct mark *const first = xcalloc(r->n_runs + 1, sizeof(*first));
-    size_t n = 0;
-
-    for (size_t i = 0; i < r->n_runs; i++)
-        if (r->runs[i].course)
-            marks[n++] = (struct mark){r->runs[i].course, i};
-    find_shared(marks, n, first);
-    free(marks);
-    return first;
-}
-
-static struct mark *shared_seeds(const struct result *r)
+/* The same of the runs' seeds or of their courses. */
+static struct mark *shared(const struct result *r, int courses)
 {
     struct mark *const first = xcalloc(r->n_runs + 1, sizeof(*first)), *marks;
     size_t n = 0;
 
     for (size_t i = 0; i < r->n_runs; i++)
-        n += r->runs[i].n_marks;
+        n += courses ? 1 : r->runs[i].n_marks;
     marks = xmalloc((n + 1) * sizeof(*marks));
     n = 0;
-    for (size_t i = 0; i < r->n_runs; i++)
-        for (size_t k = 0; k < r->runs[i].n_marks; k++)
-            marks[n++] = (struct mark){r->runs[i].marks[k], i};
+    for (size_t i = 0; i < r->n_runs; i++) {
+        const struct result_run *const run = &r->runs[i];
+
+        for (size_t k = 0; !courses && k < run->n_marks; k++)
+            marks[n++] = (struct mark){run->marks[k], i};
+        if (courses && run->course)
+            marks[n++] = (struct mark){run->course, i};
+    }
     find_shared(marks, n, first);
     free(marks);
     return first;
@@ -124,7 +116,7 @@ static void tell_seed(struct result *r, size_t run, const struct mark *same, int
 
 void result_find_twice(struct result *r, int round)
 {
-    struct mark *const courses = shared_courses(r), *const seeds = shared_seeds(r);
+    struct mark *const courses = shared(r, 1), *const seeds = shared(r, 0);
 
     for (size_t i = 0; i < r->n_runs; i++)
         if (courses[i].text)

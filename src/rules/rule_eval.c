@@ -163,7 +163,8 @@ static enum rule_outcome eval_item(const struct rule_test *t, const struct rule_
     }
 }
 
-/* What the test is about; NULL with *length set: a number of items; NULL without: nothing there. */
+/* What the test is about; NULL: nothing there. *number holds what no record does: a count, a name.
+ */
 static const cJSON *subject_of(const struct rule_test *t, const struct rule_seen *seen,
                                cJSON *number)
 {

@@ -60,6 +60,21 @@ const struct ruleset *ruleset_find(const char *version)
     return found;
 }
 
+const struct ruleset *ruleset_of_lines(enum mllog_format format)
+{
+    return ruleset_find(format == MLLOG_FORMAT_05   ? "0.5.0"
+                        : format == MLLOG_FORMAT_06 ? "0.6.0"
+                                                    : RULESET_PINNED);
+}
+
+int ruleset_round(const char *version)
+{
+    int major = 0, minor = 0;
+
+    sscanf(version, "%d.%d", &major, &minor);
+    return 10 * major + minor;
+}
+
 int ruleset_unknown(const char *version)
 {
     struct str all = STR_INIT;

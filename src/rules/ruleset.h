@@ -34,7 +34,7 @@ enum rule_op {
     RULE_WHOLE,        /* a whole number, not negative */
     RULE_IS_INTEGER,   /* written as one: no fraction, no exponent */
     RULE_IS_BOOLEAN,
-    RULE_HAS,    /* the value has a member values[0] */
+    RULE_HAS,    /* the value has a member of one of values */
     RULE_WITH,   /* the metadata has a member of one of values */
     RULE_AFTER,  /* the key `name` has been logged */
     RULE_BEFORE, /* it has not */
@@ -90,6 +90,12 @@ enum rule_count {
     RULE_SETTING, /* no key of the log: what the rules ask of a setting */
 };
 
+struct rule_tensors {
+    const char *name;
+    const char **names;
+    size_t n;
+};
+
 struct rule_key {
     const char *name;
     enum rule_count count;
@@ -100,8 +106,11 @@ struct rule_key {
     struct rule_tests text;    /* what the rules' text asks and the official checker does not */
     const char *opens;         /* the sheet "OPENS VALUE"; "": the sheet "VALUE"; NULL: none */
     const char *tensors;       /* metadata tensor: each name of this list once; NULL: none */
-    int sheet;                 /* index of its sheet */
-    int row;                   /* its number among all keys of all sheets */
+    const struct rule_tensors *list; /* that list */
+    int first_only;                  /* of its records only the first counts */
+    int sheet;                       /* index of its sheet */
+    int row;                         /* its number among all keys of all sheets */
+    int number;                      /* its name's, see ruleset_name */
 };
 
 /* Records of `from` that belong together by metadata[by] make one of key `into`, with a member for
@@ -118,12 +127,6 @@ struct rule_sheet {
     struct rule_key *keys;
     size_t n_keys;
     struct rule_gather gather; /* from is NULL: none */
-};
-
-struct rule_tensors {
-    const char *name;
-    const char **names;
-    size_t n;
 };
 
 /* ---- benchmarks ---- */
@@ -167,6 +170,10 @@ const struct ruleset *ruleset_find(const char *version);
 const struct rule_benchmark *ruleset_benchmark(const struct ruleset *r, const char *name);
 /* The versions there are, oldest first; NULL-terminated. */
 const char *const *ruleset_versions(void);
+/* The one whose logs have lines of this format: 0.5.0, 0.6.0, otherwise the pinned one. */
+const struct ruleset *ruleset_of_lines(enum mllog_format format);
+/* The round of a version, by which versions compare: 21 for "2.1.0". */
+int ruleset_round(const char *version);
 /* E_USAGE with the versions there are. */
 int ruleset_unknown(const char *version);
 

@@ -1,6 +1,5 @@
 #include "rules/ruleset_clause.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* What a ruleset needs once all its text is read: keys by name, and a look for names that nothing
  * bears. */
-#include <stdint.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/random.h"
 #include "rules/ruleset_clause.h"
 #include "rules/ruleset_int.h"
 
@@ -19,18 +19,9 @@ struct rule_index {
     int *slots; /* index into names plus 1; 0: free */
 };
 
-static uint32_t hash(const char *s)
-{
-    uint32_t h = 2166136261u;
-
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return h;
-}
-
 static int *slot_of(const struct rule_index *x, const char *name)
 {
-    size_t at = hash(name) & (x->n_slots - 1);
+    size_t at = random_name(name) & (x->n_slots - 1);
 
     while (x->slots[at] && strcmp(x->names[x->slots[at] - 1].name, name) != 0)
         at = (at + 1) & (x->n_slots - 1);
@@ -48,10 +39,14 @@ static struct rule_name *name_in(struct rule_index *x, const char *name)
     return &x->names[*slot - 1];
 }
 
-static void add_row(struct ruleset *r, const struct rule_key *key)
+static void add_row(struct ruleset *r, struct rule_key *key)
 {
     struct rule_name *const n = name_in(r->index, key->name);
 
+    key->row = (int)r->n_rows++;
+    key->number = (int)(n - r->index->names);
+    key->list = key->tensors ? ruleset_tensors(r, key->tensors) : NULL;
+    key->first_only = strstr(key->name, "submission_") != NULL;
     n->rows = rule_grow(&r->arena, n->rows, n->n_rows, sizeof(*n->rows));
     n->rows[n->n_rows++] = key;
 }
@@ -73,7 +68,6 @@ static void build_index(struct ruleset *r)
 
         for (size_t k = 0; k < s->n_keys; k++) {
             s->keys[k].sheet = (int)i;
-            s->keys[k].row = (int)r->n_rows++;
             add_row(r, &s->keys[k]);
         }
         if (s->gather.from)

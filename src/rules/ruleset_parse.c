@@ -338,7 +338,9 @@ static int read_how_often(struct parser *p, struct rule_key *key)
     } else if (strcmp(word, "at-least") == 0) {
         key->count = RULE_SOME;
         TRY(rule_next_number(&p->rest, &n));
-        key->least = n >= 1 && n < 1000 ? (int)n : 1;
+        if (!(n >= 1 && n < 1000 && n == floor(n)))
+            return mistake(p, "at-least COUNT");
+        key->least = (int)n;
     } else
         return err(E_DATA, "%s: \"%s\" says not how often", p->where, word);
     return 0;

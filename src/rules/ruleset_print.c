@@ -154,7 +154,7 @@ static void add_count(const struct rule_key *k, struct str *out)
     str_release(&text);
 }
 
-static void add_key(const struct ruleset *r, const struct rule_key *k, struct str *out)
+static void add_key(const struct rule_key *k, struct str *out)
 {
     struct str line = STR_INIT;
 
@@ -164,7 +164,7 @@ static void add_key(const struct ruleset *r, const struct rule_key *k, struct st
     add_tests(&k->tests, "", &line);
     if (k->tensors)
         str_printf(&line, "%severy one of the %zu names of %s, once", line.len ? "; " : "",
-                   ruleset_tensors(r, k->tensors)->n, k->tensors);
+                   k->list->n, k->tensors);
     for (size_t i = 0; i < k->reaches.n; i++) {
         str_add(&line, i ? " and " : line.len ? "; in at least one record: " : "at least once: ");
         rule_add_wanted(&k->reaches.all[i], &line);
@@ -177,11 +177,11 @@ static void add_key(const struct ruleset *r, const struct rule_key *k, struct st
     str_release(&line);
 }
 
-static void add_sheet(const struct ruleset *r, const struct rule_sheet *s, struct str *out)
+static void add_sheet(const struct rule_sheet *s, struct str *out)
 {
     str_printf(out, "\n%s:\n", s->depth == 0 ? "every log" : s->name);
     for (size_t i = 0; i < s->n_keys; i++)
-        add_key(r, &s->keys[i], out);
+        add_key(&s->keys[i], out);
 }
 
 static void add_target(const struct rule_benchmark *b, struct str *out)
@@ -282,7 +282,7 @@ void ruleset_print_benchmark(const struct ruleset *r, const struct rule_benchmar
 
         if (s->depth == 0 || strcmp(s->name, "closed") == 0 || strcmp(s->name, "open") == 0 ||
             strcmp(s->name, "level 2") == 0 || is_of(s, b->name))
-            add_sheet(r, s, out);
+            add_sheet(s, out);
     }
     add_points(r, b, out);
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "rules/rcp.h"
 #include "rules/ruleset.h"
 #include "rules/student.h"
 
@@ -25,17 +24,33 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double sample_deviation(const double *x, size_t n)
+void score_sort(double *values, size_t n)
+{
+    qsort(values, n, sizeof(*values), by_value);
+}
+
+double score_olympic_mean(const double *sorted, size_t n, size_t drop)
+{
+    double sum = 0;
+
+    if (n <= 2 * drop)
+        return NAN;
+    for (size_t i = drop; i < n - drop; i++)
+        sum += sorted[i];
+    return sum / (double)(n - 2 * drop);
+}
+
+double score_deviation(const double *values, size_t n, size_t divisor)
 {
     double mean = 0, squares = 0;
 
-    if (n < 2)
+    if (divisor == 0)
         return NAN;
     for (size_t i = 0; i < n; i++)
-        mean += x[i] / (double)n;
+        mean += values[i] / (double)n;
     for (size_t i = 0; i < n; i++)
-        squares += (x[i] - mean) * (x[i] - mean);
-    return sqrt(squares / (double)(n - 1));
+        squares += (values[i] - mean) * (values[i] - mean);
+    return sqrt(squares / (double)divisor);
 }
 
 /* Half the 95 % interval of a mean of n values with this deviation. */
@@ -46,7 +61,7 @@ static double half_width(double stdev, size_t n)
 
 static void describe(struct score_estimate *e, const double *sorted, size_t n)
 {
-    e->stdev = sample_deviation(sorted, n);
+    e->stdev = score_deviation(sorted, n, n ? n - 1 : 0);
     if (n == 0)
         return;
     e->least = sorted[0];
@@ -63,10 +78,10 @@ struct score_estimate score_estimate(const double *values, size_t n, int n_drop)
         sorted[i] = isfinite(values[i]) ? values[i] : INFINITY;
         e.n_failed += isfinite(values[i]) ? 0 : 1;
     }
-    qsort(sorted, n, sizeof(*sorted), by_value);
+    score_sort(sorted, n);
     describe(&e, sorted, n - e.n_failed);
     if (e.n_failed <= (size_t)n_drop) {
-        e.mean = rcp_olympic_mean(sorted, n, (size_t)n_drop);
+        e.mean = score_olympic_mean(sorted, n, (size_t)n_drop);
         half = half_width(e.stdev, n - e.n_failed);
         e.low = e.mean - half;
         e.high = e.mean + half;

@@ -28,6 +28,13 @@ struct score_rule {
 /* n_runs is 0 for a benchmark that the round does not know. */
 struct score_rule score_rule(const char *version, const char *benchmark);
 
+/* By rising value. */
+void score_sort(double *values, size_t n);
+/* The mean of n sorted values without drop ones at each end; NAN when none is left. */
+double score_olympic_mean(const double *sorted, size_t n, size_t drop);
+/* The standard deviation, the squares' sum divided by n or n - 1; NAN when that is 0. */
+double score_deviation(const double *values, size_t n, size_t divisor);
+
 struct score_estimate {
     double mean;                /* olympic, in the values' unit; NAN when nothing is left */
     double low, high;           /* 95 % interval of the mean; NAN below two runs that converged */

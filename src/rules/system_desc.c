@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "rules/ruleset.h"
 
 enum { MAX_BYTES = 1 << 20 };
 
@@ -77,19 +78,6 @@ const char *system_status_of(const char *status)
     return NULL;
 }
 
-/* Of two members with one name the last one counts, as in the checker. */
-static const cJSON *member(const cJSON *doc, const char *name)
-{
-    const cJSON *at, *found = NULL;
-
-    cJSON_ArrayForEach(at, doc)
-    {
-        if (at->string && strcmp(at->string, name) == 0)
-            found = at;
-    }
-    return found;
-}
-
 /* An object, and nothing behind it. */
 static int read_object(const char *path, cJSON **doc)
 {
@@ -116,7 +104,7 @@ int system_desc_read(struct system_desc *d, const char *path)
     *d = (struct system_desc){0};
     TRY(read_object(path, &doc));
     for (int i = 0; i < SYSTEM_FIELDS; i++) {
-        const cJSON *const v = member(doc, system_fields[i].name);
+        const cJSON *const v = mllog_member(doc, system_fields[i].name);
         char *text;
 
         if (cJSON_IsString(v)) {
@@ -165,11 +153,16 @@ static int is_joined(const char *name)
     return 0;
 }
 
+/* Of the two vocabularies of the status. */
+static int has_long_names(const char *ruleset)
+{
+    return ruleset_round(ruleset) >= 40;
+}
+
 /* From 4.0 on the checker knows a status when it sees one, and this is none. */
 static enum finding_level unfilled_level(const char *name, const char *ruleset)
 {
-    return strcmp(name, "status") == 0 && strtol(ruleset, NULL, 10) >= 4 ? FINDING_ERROR
-                                                                         : FINDING_STRICT;
+    return strcmp(name, "status") == 0 && has_long_names(ruleset) ? FINDING_ERROR : FINDING_STRICT;
 }
 
 static void check_field(const struct system_field *field, const cJSON *v, const char *ruleset,
@@ -194,19 +187,18 @@ static void check_field(const struct system_field *field, const cJSON *v, const 
 static void check_status(const cJSON *v, const char *ruleset, const char *where, struct findings *f)
 {
     const char *const status = cJSON_IsString(v) ? v->valuestring : NULL;
+    const int late = has_long_names(ruleset);
 
     if (!v || (status && system_is_unfilled(status)))
         return;
     for (size_t i = 0; status && i < COUNT_OF(statuses); i++)
-        if (strcmp(status, strtol(ruleset, NULL, 10) >= 4 ? statuses[i].late : statuses[i].early) ==
-            0)
+        if (strcmp(status, late ? statuses[i].late : statuses[i].early) == 0)
             return;
-    finding_add(f, strtol(ruleset, NULL, 10) >= 4 ? FINDING_ERROR : FINDING_STRICT, where,
+    finding_add(f, late ? FINDING_ERROR : FINDING_STRICT, where,
                 "status is \"%s\"; ruleset %s knows %s", status ? status : "no string", ruleset,
-                strtol(ruleset, NULL, 10) >= 4
-                    ? "Available on-premise, Available cloud, Preview, and Research, Development, "
-                      "or Internal (RDI)"
-                    : "onprem, cloud, preview and research");
+                late ? "Available on-premise, Available cloud, Preview, and Research, Development, "
+                       "or Internal (RDI)"
+                     : "onprem, cloud, preview and research");
 }
 
 void system_desc_check(const char *path, const char *ruleset, struct findings *f)
@@ -218,7 +210,7 @@ void system_desc_check(const char *path, const char *ruleset, struct findings *f
         return;
     }
     for (int i = 0; i < SYSTEM_FIELDS; i++)
-        check_field(&system_fields[i], member(doc, system_fields[i].name), ruleset, path, f);
-    check_status(member(doc, "status"), ruleset, path, f);
+        check_field(&system_fields[i], mllog_member(doc, system_fields[i].name), ruleset, path, f);
+    check_status(mllog_member(doc, "status"), ruleset, path, f);
     cJSON_Delete(doc);
 }

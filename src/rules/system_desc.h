@@ -25,9 +25,9 @@ struct system_desc {
 int system_field_index(const char *name);
 /* "" when it is not known. */
 const char *system_desc_get(const struct system_desc *d, const char *name);
-/* value is copied; NULL: not known. */
 /* Whether a value is one that nobody filled in yet: nothing is to be compared with it. */
 int system_is_unfilled(const char *value);
+/* value is copied; NULL: not known. */
 void system_desc_set(struct system_desc *d, const char *name, const char *value);
 void system_desc_release(struct system_desc *d);
 

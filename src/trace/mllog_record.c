@@ -1,7 +1,6 @@
 #include "trace/mllog_record.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"

@@ -10,6 +10,8 @@
 enum { STOP = -100 };
 
 const char *const fuzz_words[] = {":::MLLOG {",
+                                  ":::MLL 1.5 run_start: {",
+                                  ":::MLPv0.5.0 resnet 1.5 (a.py:1) run_start",
                                   "\"namespace\":\"\"",
                                   "\"time_ms\":",
                                   "\"event_type\":\"POINT_IN_TIME\"",
@@ -45,12 +47,13 @@ static int in_order(struct seen *s, size_t line, size_t column)
 
 static int on_record(void *context, const struct mllog_record *r)
 {
-    static const char token[] = ":::MLLOG";
+    static const char token[] = ":::ML";
     struct seen *const s = context;
 
     ASSERT(r->key && r->type && cJSON_IsObject(r->metadata));
     ASSERT(r->n_text >= sizeof(token) && r->n_text <= s->n_bytes);
-    ASSERT(memcmp(r->text, token, sizeof(token) - 1) == 0 && r->text[r->n_text - 1] == '}');
+    ASSERT(memcmp(r->text, token, sizeof(token) - 1) == 0);
+    ASSERT(r->format == MLLOG_FORMAT_05 || r->text[r->n_text - 1] == '}');
     s->sum = checksum_add(s->sum, r->text, r->n_text);
     s->sum = checksum_add(s->sum, r->key, strlen(r->key));
     s->sum = checksum_add(s->sum, r->type, strlen(r->type));
@@ -92,6 +95,8 @@ void fuzz_seeds(void)
         "words\n",
         ("a :::MLLOG {\"time_ms\": 1, \"key\": \"k\", \"value\": NaN, \"metadata\": {}}:::MLLOG "
          "{\"time_ms\": 2, \"key\": \"k\", \"value\": [1, \"}\\\"\"], \"metadata\": {}} b"),
+        ":::MLL 1.5 k: {\"value\": 1, \"metadata\": {}}\n:::MLL 2 l : {\"value\": [NaN]} b\n",
+        ":::MLPv0.5.0 ncf 1.5 (<string>:1) k\n:::MLPv0.5.0 ncf 2 (a.py:2) l: {\"epoch\": 0}\n",
         ":::MLLOG {\"time_ms\": 1, \"key\": \"k\", :::MLLOG {\"a\": [[[[[[{\"b\": 1}",
     };
 
