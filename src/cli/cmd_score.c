@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "cli/command_line.h"
 #include "cli/score_report.h"
+#include "rules/ruleset.h"
 
 struct score_settings {
     char *ruleset, *system;
@@ -16,7 +17,8 @@ struct score_settings {
 #define ROW(...) OPT_ROW(score_settings, __VA_ARGS__)
 
 static const struct opt_row rows[] = {
-    ROW("ruleset", OPT_STRING, ruleset, .arg = "V", .help = "The round whose rules hold, 0.5.0 to 4.0.0; without it 0.5.0 or 0.6.0 where the lines have their format, else 4.0.0"),
+    ROW("ruleset", OPT_STRING, ruleset, .arg = "ROUND",
+        .help = "The round whose rules hold; else 0.5.0 or 0.6.0 where the lines have its format, and " RULESET_PINNED " otherwise"),
     ROW("system", OPT_STRING, system, .arg = "FILE", .help = "The system's description (JSON), where none is found beside the results"),
     ROW("unchecked", OPT_BOOL, unchecked, .dflt = "no", .help = "Let runs count whose logs the round's checks refuse; the result does not stand then"),
     ROW("table", OPT_BOOL, table, .dflt = "no", .help = "A line a result, also of a single one"),

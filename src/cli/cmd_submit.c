@@ -25,7 +25,7 @@ static const struct opt_row rows[] = {
     ROW("to", OPT_STRING, to, .arg = "DIR", .help = "The folder to write the submission to; it must not be there yet"),
     ROW("org", OPT_STRING, org, .arg = "NAME", .help = "Who submits: the logs' submission_org and the description's submitter"),
     ROW("system", OPT_STRING, system, .arg = "FILE.json", .help = "The filled system description (stave system --to); its name is the system's"),
-    ROW("ruleset", OPT_STRING, ruleset, .dflt = "4.0.0", .arg = "VERSION", .help = "The MLPerf round whose rules hold"),
+    ROW("ruleset", OPT_STRING, ruleset, .dflt = RULESET_PINNED, .arg = "ROUND", .help = "The MLPerf round whose rules hold"),
     ROW("division", OPT_CHOICE, division, .dflt = "any", .choices = divisions, .arg = "NAME",
         .help = "Refuse a description of the other division"),
     ROW("implementation", OPT_STRING, implementation, .dflt = "stave", .arg = "NAME", .help = "Name of the implementation's folder"),
@@ -44,7 +44,7 @@ static const struct opt_table options = {"submit", rows, COUNT_OF(rows)};
 static struct package_options package_options_of(const struct submit_settings *own)
 {
     return (struct package_options){
-        .ruleset = own->ruleset ? own->ruleset : "",
+        .ruleset = own->ruleset,
         .rcp_bypass = own->rcp_bypass,
         .seed_bypass = own->seed_bypass,
         .bert_train_samples = own->bert_train_samples,

@@ -42,7 +42,7 @@ struct submit {
  * run-10. E_USAGE, E_IO, E_DATA. */
 int submit_collect(struct submit *s, const struct submit_options *o);
 void submit_release(struct submit *s);
-/* Everything that keeps the runs from becoming a submission. */
+/* Everything that keeps the runs from becoming a submission; the ruleset is one that there is. */
 int submit_lint(struct submit *s, struct findings *f);
 /* Writes the submission to a folder that is not there yet, all of it or nothing. It must have
  * passed the lint. */
@@ -59,8 +59,5 @@ void submit_details(const struct submit *s, const struct submit_result *r, struc
 /* A text member of run.json that stands in a script as it is: only letters, digits, - and _; NULL
  * when it is not there or holds anything else. */
 const char *submit_word(const cJSON *run, const char *name);
-
-/* Removes a folder with all that is in it. */
-void submit_remove(const char *dir);
 
 #endif

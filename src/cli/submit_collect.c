@@ -82,8 +82,9 @@ static int read_name(struct submit *s)
     return 0;
 }
 
-static int collect(struct submit *s)
+int submit_collect(struct submit *s, const struct submit_options *o)
 {
+    *s = (struct submit){.o = *o};
     TRY(read_name(s));
     TRY(system_desc_read(&s->desc, s->o.system));
     TRY(add_folders(s));
@@ -92,12 +93,6 @@ static int collect(struct submit *s)
                    "no folder in %s holds an mlperf.log; stave run W --runs N --out %s makes them",
                    s->o.dir, s->o.dir);
     return 0;
-}
-
-int submit_collect(struct submit *s, const struct submit_options *o)
-{
-    *s = (struct submit){.o = *o};
-    return collect(s);
 }
 
 static void release_result(struct submit_result *r)

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
-#include "base/file.h"
 #include "cli/run_folder.h"
 #include "cli/submit.h"
 #include "rules/ruleset.h"
@@ -78,9 +77,24 @@ static int says_resumed(const char *dir)
     return resumed;
 }
 
+/* run.json holds what the texts are made of. */
+static int is_ours(const cJSON *run)
+{
+    const cJSON *const options = cJSON_GetObjectItemCaseSensitive(run, "options"), *table;
+
+    cJSON_ArrayForEach(table, options)
+    {
+        if (!cJSON_IsObject(table))
+            return 0;
+    }
+    return cJSON_IsObject(options) && submit_word(run, "workload") && submit_word(run, "preset");
+}
+
 static void check_run(const struct submit *s, const struct submit_result *r,
                       const struct submit_run *run, struct findings *f)
 {
+    const char *const ruleset =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run->run, "ruleset"));
     struct stat st;
 
     if (stat(run->log, &st) == 0 && st.st_size > PACKAGE_MAX_FILE)
@@ -90,7 +104,7 @@ static void check_run(const struct submit *s, const struct submit_result *r,
     if (says_resumed(run->dir))
         finding_add(f, FINDING_STRICT, run->dir,
                     "its run was resumed, so its log covers the last start only");
-    if (!run->run || !submit_word(run->run, "workload") || !submit_word(run->run, "preset")) {
+    if (!is_ours(run->run)) {
         finding_add(f, FINDING_STRICT, run->dir,
                     "it holds no run.json of this program, and from that comes what reproduces "
                     "the run");
@@ -98,10 +112,7 @@ static void check_run(const struct submit *s, const struct submit_result *r,
     }
     if (run != r->runs)
         compare_options(r->runs, run, f);
-    if (strcmp(s->o.package.ruleset,
-               cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run->run, "ruleset"))
-                   ? cJSON_GetObjectItemCaseSensitive(run->run, "ruleset")->valuestring
-                   : "") != 0)
+    if (!ruleset || strcmp(ruleset, s->o.package.ruleset) != 0)
         finding_add(f, FINDING_STRICT, run->dir, "its run was made under another ruleset than %s",
                     s->o.package.ruleset);
 }
@@ -133,8 +144,6 @@ int submit_lint(struct submit *s, struct findings *f)
 {
     const struct ruleset *const rules = ruleset_find(s->o.package.ruleset);
 
-    if (!rules)
-        return ruleset_unknown(s->o.package.ruleset);
     check_names(s, f);
     check_description(s, f);
     for (size_t i = 0; i < s->n_results; i++) {

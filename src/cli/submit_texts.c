@@ -60,7 +60,7 @@ static void add_option(const cJSON *v, struct str *out)
 {
     char *text;
 
-    if (is_own(v->string) || cJSON_IsNull(v) || !v->string)
+    if (is_own(v->string) || cJSON_IsNull(v))
         return;
     str_printf(out, "%s: ", v->string);
     if (cJSON_IsString(v)) {

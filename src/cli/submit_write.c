@@ -20,7 +20,8 @@ static int drop(const char *path, const struct stat *st, int type, struct FTW *f
     return remove(path);
 }
 
-void submit_remove(const char *dir)
+/* A folder with all that is in it. */
+static void remove_tree(const char *dir)
 {
     nftw(dir, drop, 16, FTW_DEPTH | FTW_PHYS);
 }
@@ -214,7 +215,7 @@ int submit_write(const struct submit *s, const char *dir)
     if (rc == 0 && rename(partial, to) < 0)
         rc = err(E_IO, "rename %s to %s: %s", partial, to, strerror(errno));
     if (rc < 0)
-        submit_remove(partial);
+        remove_tree(partial);
     free(org);
     free(partial);
     free(to);
