@@ -10,8 +10,8 @@
 
 enum { RUN_TRAIN = 24, RUN_VAL = 10, RUN_CLASSES = 3 };
 
-/* What is wrong with one record of a data set. */
-/* OTHER: the next record's picture under a label that is not its own: one of the two is wrong. */
+/* What is wrong with one record of a data set. OTHER: the next record's picture under a label that
+ * is not its own: one of the two is wrong. */
 enum run_damage { DAMAGE_NONE, DAMAGE_CUT, DAMAGE_EMPTY, DAMAGE_LABEL, DAMAGE_LARGE, DAMAGE_OTHER };
 
 /* Writes dir/SPLIT.rec with n pictures; damage[i] for record i, or NULL. */

@@ -315,85 +315,88 @@ static void memory_modules(void **state)
 
 /* ---- NVML ---- */
 
-static int nvml_code;
-static int fake_init(void)
+static int init_code; /* what the driver answers at its start; 0: it serves */
+static int driver_init(void)
 {
-    return nvml_code;
+    return init_code;
 }
-static int fake_shutdown(void)
+static int driver_shutdown(void)
 {
     return 0;
 }
-static int fake_driver(char *text, unsigned n)
+static int driver_version(char *text, unsigned n)
 {
     return snprintf(text, n, "550.54") < 0;
 }
-static int fake_cuda(int *version)
+static int driver_cuda(int *version)
 {
     *version = 12040;
     return 0;
 }
-static int fake_count(unsigned *n)
+static int driver_count(unsigned *n)
 {
     *n = 3;
     return 0;
 }
-static int fake_handle(unsigned i, void **device)
+static int driver_handle(unsigned i, void **device)
 {
     static int devices[3];
 
     *device = &devices[i];
     return i == 2 ? 15 : 0; /* the third is lost */
 }
-static int fake_name(void *device, char *text, unsigned n)
+static int driver_name(void *device, char *text, unsigned n)
 {
     (void)device;
     return snprintf(text, n, "NVIDIA H200") < 0;
 }
-static int fake_memory(void *device, struct nvml_memory *m)
+static int driver_memory(void *device, struct nvml_memory *m)
 {
     (void)device;
     *m = (struct nvml_memory){.total = 141ULL << 30};
     return 0;
 }
-static int fake_clock(void *device, int clock, unsigned *mhz)
+static int driver_clock(void *device, int clock, unsigned *mhz)
 {
     (void)device;
     *mhz = 0x7fffffff; /* a number that stands for "not available" */
     return clock != 1;
 }
-static int fake_generation(void *device, unsigned *generation)
+static int driver_generation(void *device, unsigned *generation)
 {
     (void)device;
     *generation = 5;
     return 0;
 }
-static int fake_width(void *device, unsigned *width)
+static int driver_width(void *device, unsigned *width)
 {
     (void)device;
     *width = 16;
     return 0;
 }
-static int fake_link(void *device, unsigned link, int *active)
+static int driver_link(void *device, unsigned link, int *active)
 {
     (void)device;
     *active = link < 18;
     return link >= 18 ? 2 : 0;
 }
 
-static const struct nvml fake = {
-    .init = fake_init,
-    .shutdown = fake_shutdown,
-    .driver = fake_driver,
-    .cuda = fake_cuda,
-    .count = fake_count,
-    .handle = fake_handle,
-    .name = fake_name,
-    .memory = fake_memory,
-    .max_clock = fake_clock,
-    .pcie_generation = fake_generation,
-    .pcie_width = fake_width,
-    .link_state = fake_link,
+/* What nvml_open finds in the driver's library, as a table of the functions above: a driver with
+ * three devices, the last of them lost, whose clock rates are not available. The version of NVLink
+ * it does not have. */
+static const struct nvml driver_with_three_devices = {
+    .init = driver_init,
+    .shutdown = driver_shutdown,
+    .driver = driver_version,
+    .cuda = driver_cuda,
+    .count = driver_count,
+    .handle = driver_handle,
+    .name = driver_name,
+    .memory = driver_memory,
+    .max_clock = driver_clock,
+    .pcie_generation = driver_generation,
+    .pcie_width = driver_width,
+    .link_state = driver_link,
 };
 
 static void accelerators(void **state)
@@ -402,8 +405,8 @@ static void accelerators(void **state)
     struct system_desc d = {0};
 
     system_read(*state, &s);
-    nvml_code = 0;
-    assert_int_equal(nvml_read(&fake, &s), E_UNSUPPORTED);
+    init_code = 0;
+    assert_int_equal(nvml_read(&driver_with_three_devices, &s), E_UNSUPPORTED);
     assert_string_equal(err_reason(), "NVML shows 2 of 3 accelerators");
     describe_machine(&s, &d);
     check_get(&d, "accelerators_per_node", "2");
@@ -425,8 +428,8 @@ static void no_accelerators(void **state)
     struct nvml n;
 
     system_read(*state, &s);
-    nvml_code = 9;
-    assert_int_equal(nvml_read(&fake, &s), E_UNSUPPORTED);
+    init_code = 9;
+    assert_int_equal(nvml_read(&driver_with_three_devices, &s), E_UNSUPPORTED);
     assert_int_equal(s.n_accelerators, 0);
     assert_int_equal(nvml_open(&n, "libno-such-library.so.1"), E_UNSUPPORTED);
     assert_string_equal(err_reason(), "libno-such-library.so.1 is not here");

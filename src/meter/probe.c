@@ -1,6 +1,5 @@
 #include "meter/probe.h"
 
-#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "base/cgroup.h"
 #include "base/err.h"
+#include "base/file.h"
 
 enum { MAX_PATH_BYTES = 512, MAX_NUMBER = 1 << 30 };
 
@@ -93,15 +93,12 @@ void probe_folder(const char *root, const char *path,
                   void (*visit)(void *context, const char *name), void *context)
 {
     char *const full = xasprintf("%s%s", root, path);
-    struct dirent **names;
-    const int n = scandir(full, &names, NULL, alphasort);
+    struct file_names names;
 
+    file_list(full, &names);
+    for (size_t i = 0; i < names.n; i++)
+        if (names.all[i][0] != '.')
+            visit(context, names.all[i]);
+    file_names_release(&names);
     free(full);
-    for (int i = 0; i < n; i++) {
-        if (names[i]->d_name[0] != '.')
-            visit(context, names[i]->d_name);
-        free(names[i]);
-    }
-    if (n >= 0)
-        free(names);
 }

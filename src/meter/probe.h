@@ -13,7 +13,8 @@ long long probe_number(long long dflt, const char *root, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* "32K", "8M": bytes; 0 when it is no size. */
 long long probe_size(const char *text);
-/* Calls visit with every name in a folder, sorted, so that the order is always the same. */
+/* Calls visit with every name in a folder but hidden ones, in the order of file_list; with none
+ * when it can not be read. */
 void probe_folder(const char *root, const char *path,
                   void (*visit)(void *context, const char *name), void *context);
 

@@ -99,12 +99,13 @@ struct system_info {
 void system_read(const char *root, struct system_info *s);
 void system_release(struct system_info *s);
 
-/* The parts, for tests and fuzzing; s->arena is open. */
+/* The parts, within meter; s->arena is open. */
 void system_read_processors(const char *root, struct system_info *s);
 void system_read_memory(const char *root, struct system_info *s);
 void system_read_storage(const char *root, struct system_info *s);
 void system_read_network(const char *root, struct system_info *s);
-/* The table of the firmware (SMBIOS, DMTF DSP0134): memory modules. */
+/* Adds the memory modules of the firmware's table (SMBIOS, DMTF DSP0134), which ordinary users can
+ * not read; here for tests, too. */
 void system_read_dmi(const unsigned char *table, size_t n, struct system_info *s);
 
 #endif

@@ -7,9 +7,9 @@ agreement.py STAVE --logs RULESET FILE...    logs that somebody has
 import collections
 import json
 import os
-import shutil
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +17,6 @@ import tempfile
 import mutate
 import official
 import variants
-
 
 
 def documented():
@@ -162,7 +161,7 @@ def run_made(stave, n, seed):
         for ruleset in good:
             mine = [m for m in made if m[0] == ruleset]
             for (_, path, about), m in zip(mine, ours(stave, ruleset, [p for _, p, _ in mine])):
-                about += f" ({path})" if os.environ.get("KEEP") else ""
+                about += f" ({os.path.basename(path)})" if os.environ.get("KEEP") else ""
                 table.add(f"{ruleset} spoilt", official.judge(path, ruleset), m, about)
         if bad:
             print("no log that the official checker accepts could be made for:", "; ".join(bad))

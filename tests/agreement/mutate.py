@@ -78,7 +78,6 @@ def metadata_type(rng, log):
 def drop_field(rng, log):
     r = log[_pick(rng, log)]
     r.pop(rng.choice(sorted(r)), None)
-    r.setdefault("__gone", True)
 
 
 def change_key(rng, log):
@@ -220,7 +219,6 @@ def mutate(rng, log, line_of):
             done.append(f.__name__)
     lines = []
     for r in log:
-        r.pop("__gone", None)
         try:
             lines.append(line_of(r))
         except (KeyError, TypeError):

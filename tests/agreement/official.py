@@ -101,8 +101,6 @@ def _value(key, row, values, given):
         checks.append(row["ATLEAST_ONE_CHECK"])
     checks = [c for c in checks if "v['value']" in c]
     pool = [given[key]] if key in given else _candidates(" ".join(checks))
-    if key == "opt_name" and "opt_name" in given:
-        pool = [given["opt_name"]]
     for value in pool:
         if all(_holds(c, value, {}, _state(values)) for c in checks):
             return value
@@ -138,8 +136,7 @@ def valid_log(ruleset, division, benchmark, sheets):
     keys, tensors = _keys(ruleset, sheets)
     given = {"submission_division": division, "submission_benchmark": benchmark,
              "submission_status": "onprem", "submission_org": "org", "cache_clear": True,
-             "submission_platform": "box", "opt_name": None}
-    given.pop("opt_name")
+             "submission_platform": "box"}
     if len(sheets) == 3:
         given["opt_name"] = sheets[2][len("closed_resnet_"):-5]
     elif ruleset == "0.6.0" and benchmark == "resnet":
@@ -160,7 +157,8 @@ def valid_log(ruleset, division, benchmark, sheets):
             continue
         values[key] = _value(key, row, values, given)
         put(key, {"method": "discard"} if key == "max_sequence_length" else {}, values[key])
-    put("seed", value=4711) if "seed" not in keys else None
+    if "seed" not in keys:
+        put("seed", value=4711)
     for name in tensors:
         put("weights_initialization", {"tensor": name})
     put("init_stop")

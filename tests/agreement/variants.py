@@ -45,7 +45,6 @@ def _early_stop(log):
     log[-1]["time_ms"] = start - 5000
 
 
-
 RECORDS = {
     "plain": lambda log: None,
     "time_ms a float": _set("seed", "time_ms", 1700000000000.5),
