@@ -204,6 +204,7 @@ static void units_of_the_decay(void **state)
         /* The run went on after its schedule. */
         {{LARS BATCH(3264, 2) DECAY(35), 3, 4, 39}, "35", "39", "read as epochs"},
         {{LARS BATCH(3264, 2) DECAY(37), 0, 0, 0}, "37", "37", "read as epochs"},
+        {{LARS BATCH(3264, 2) DECAY(1e25), 3, 4, 35}, "(none)", "35", "out of all proportion"},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

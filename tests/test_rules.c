@@ -283,6 +283,8 @@ static void test_mistakes_are_named(void **state)
             "f: a of [log] comes after or before b, which the sheet lacks");
     refused("ruleset 1\n[log]\na once tensors x\n",
             "f: a of [log] wants the tensors of x, of which there is no list");
+    refused("ruleset 1\n[log]\na once > 0; opens\n[x]\nb once > 0; opens\n",
+            "f: [x] is opened by a key of its own or of a sheet that it opens");
     refused("from 7\n", "f:1: there is no round 7");
     refused("from round\n", "round.rules:1: rounds build on one another without end");
     refused("ruleset 1\n[log]\na once = \"b\n", "f:3: a quotation that does not end");

@@ -186,6 +186,11 @@ static void frequency_from_the_name(void **state)
     assert_int_equal(s.cpu.threads, 1);
     assert_int_equal(s.cpu.cores, 0);
     system_release(&s);
+    put(root, "proc/cpuinfo", "processor : 0\ncore id : 0\ncore id : 1\n");
+    system_read(root, &s);
+    assert_int_equal(s.cpu.threads, 1);
+    assert_int_equal(s.cpu.cores, 0);
+    system_release(&s);
 }
 
 static void disks_and_mounts(void **state)

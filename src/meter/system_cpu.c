@@ -198,6 +198,8 @@ static void read_cpuinfo(const char *text, struct system_info *s)
         c->cores = count_different(&cores);
     if (!c->sockets)
         c->sockets = count_different(&packages);
+    if (c->cores > c->threads) /* no list of processors says that */
+        c->cores = 0;
     free(packages.all);
     free(cores.all);
 }

@@ -134,6 +134,21 @@ static void set_parents(struct ruleset *r)
                     r->sheets[j].parent = (int)i;
 }
 
+/* A sheet is opened from the log, not from itself. */
+static int check_parents(const struct ruleset *r, const char *file)
+{
+    for (size_t i = 0; i < r->n_sheets; i++) {
+        size_t n = 0;
+
+        for (int above = (int)i; above > 0 && n <= r->n_sheets; n++)
+            above = r->sheets[above].parent;
+        if (n > r->n_sheets)
+            return err(E_DATA, "%s: [%s] is opened by a key of its own or of a sheet that it opens",
+                       file, r->sheets[i].name);
+    }
+    return 0;
+}
+
 /* ---- names that nothing bears ---- */
 
 static int has_key(const struct rule_sheet *s, const char *name)
@@ -180,6 +195,7 @@ int ruleset_finish(struct ruleset *r, const char *file)
     for (size_t i = 0; i < r->n_benchmarks; i++)
         r->benchmarks[i].ruleset = r;
     set_parents(r);
+    TRY(check_parents(r, file));
     build_index(r);
     return 0;
 }

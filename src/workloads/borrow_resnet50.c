@@ -12,7 +12,13 @@
 #include "rules/log.h"
 #include "workloads/borrow.h"
 
-enum { MOST_KEYS = 3, IMAGENET_TRAIN = 1281167, MOST_PARTS = 4096, MOST_BATCH = 1 << 20 };
+enum {
+    MOST_KEYS = 3,
+    IMAGENET_TRAIN = 1281167,
+    MOST_PARTS = 4096,
+    MOST_BATCH = 1 << 20,
+    MOST_EPOCHS = 1000000
+};
 
 struct borrow {
     const struct log *log;
@@ -208,17 +214,18 @@ static void put_decay(struct borrow *b)
     const int lars = strcmp(b->optimizer, "lars") == 0;
     const struct found f = lars ? FIND(b, "lars_opt_learning_rate_decay_steps")
                                 : FIND(b, "sgd_opt_learning_rate_decay_steps");
-    double epochs = b->last_epoch;
     struct str text = STR_INIT;
     const char *how = "";
+    double epochs = f.number > 0 ? read_decay(b, f.number, &how) : b->last_epoch;
 
-    if (f.number > 0 && isfinite(f.number)) {
-        epochs = read_decay(b, f.number, &how);
+    if (f.number > 0 && epochs < MOST_EPOCHS) {
         str_add_real(&text, epochs);
         put(b, "decay-epochs", text.s, "%s, line %zu: %.10g, read as %s (%.10g steps an epoch)",
             f.key, f.line, f.number, how, b->steps_per_epoch);
     } else {
-        str_add(b->out, "# decay-epochs: not in the log; the decay takes as long as epochs says\n");
+        str_printf(b->out, "# decay-epochs: %s; the decay takes as long as epochs says\n",
+                   f.number > 0 ? "the log's is out of all proportion" : "not in the log");
+        epochs = b->last_epoch;
     }
     str_release(&text);
     if (epochs < b->last_epoch)
@@ -287,7 +294,7 @@ static size_t read_epochs(const struct borrow *b, long long *epochs)
     for (size_t i = 0; i < b->log->n_evaluations; i++) {
         const double e = round(b->log->evaluations[i].epoch);
 
-        if (e >= 1 && e < 1e6 && (n == 0 || (long long)e > epochs[n - 1]))
+        if (e >= 1 && e < MOST_EPOCHS && (n == 0 || (long long)e > epochs[n - 1]))
             epochs[n++] = (long long)e;
     }
     return n;
@@ -384,7 +391,7 @@ int borrow_resnet50(const struct log *l, const struct workload_borrow *how, stru
     TRY(read_batch(&b));
     TRY(read_optimizer(&b));
     for (size_t i = 0; i < l->n_evaluations; i++)
-        if (l->evaluations[i].epoch > b.last_epoch && l->evaluations[i].epoch < 1e6)
+        if (l->evaluations[i].epoch > b.last_epoch && l->evaluations[i].epoch < MOST_EPOCHS)
             b.last_epoch = l->evaluations[i].epoch;
     put_head(&b);
     put_batch(&b);

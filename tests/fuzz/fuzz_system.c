@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         fuzz_put(files[i], data, n);
     system_read(fuzz_dir(), &s);
     system_read_dmi(data, n, &s);
-    ASSERT(s.memory.n_dimms <= SYSTEM_DIMMS && s.cpu.cores <= s.cpu.threads + 1);
+    ASSERT(s.memory.n_dimms <= SYSTEM_DIMMS && s.cpu.cores <= s.cpu.threads);
     describe_machine(&s, &d);
     describe_json(&s, &out);
     describe_more(&s, &out);
