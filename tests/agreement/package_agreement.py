@@ -145,6 +145,8 @@ def without(key):
 def change_json(path, **changes):
     with open(path, encoding="utf-8") as f:
         d = json.load(f)
+    if not isinstance(d, dict):
+        return  # an earlier change of the pair made it something else
     for k, v in changes.items():
         k = k.replace("__", "-")
         if v is None:
