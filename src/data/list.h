@@ -18,6 +18,7 @@
 #endif
 
 SOURCE(recordio)
+SOURCE(webdataset)
 SOURCE(folder)
 
 CODEC(jpeg)

@@ -34,7 +34,10 @@ int source_open(const char *path, struct source **out)
     if (stat(path, &st) < 0)
         return err(E_IO, "open the data set %s: %s", path, strerror(errno));
     if (!kind_of(path))
-        return err(E_USAGE, "%s is neither a folder of class folders nor a .rec file", path);
+        return err(
+            E_USAGE,
+            "%s is no folder of class folders, no .rec file and no .tar archive or folder of them",
+            path);
     s = xcalloc(1, sizeof(*s));
     s->ops = kind_of(path);
     s->path = xstrdup(path);
@@ -52,20 +55,24 @@ int source_open(const char *path, struct source **out)
 int source_open_split(const char *dir, const char *split, struct source **out)
 {
     char *const folder = file_join(dir, split);
-    char *const rec = xasprintf("%s.rec", folder);
+    char *const rec = xasprintf("%s.rec", folder), *const tar = xasprintf("%s.tar", folder);
     int rc;
 
     *out = NULL;
     if (file_exists(rec))
         rc = source_open(rec, out);
+    else if (file_exists(tar))
+        rc = source_open(tar, out);
     else if (file_exists(folder))
         rc = source_open(folder, out);
     else
         rc = err(E_DATA,
-                 "%s holds neither %s.rec nor a folder %s; `stave prepare` makes such a data set",
-                 dir, split, split);
+                 "%s holds neither %s.rec nor %s.tar nor a folder %s; `stave prepare` makes such a "
+                 "data set",
+                 dir, split, split, split);
     free(folder);
     free(rec);
+    free(tar);
     return rc;
 }
 

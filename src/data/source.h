@@ -43,10 +43,10 @@ struct source {
     uint64_t n_files;   /* that hold the samples; set by open */
 };
 
-/* path is a folder of class folders, or a .rec file. */
+/* path is a folder of class folders, a .rec file, a .tar archive or a folder of archives. */
 int source_open(const char *path, struct source **out);
-/* The split ("train", "val") of a prepared data set: DIR/train.rec, or else the folder DIR/train.
- */
+/* The split ("train", "val") of a prepared data set: DIR/train.rec, or else DIR/train.tar,
+ * or else the folder DIR/train. */
 int source_open_split(const char *dir, const char *split, struct source **out);
 void source_close(struct source *s); /* NULL is fine */
 

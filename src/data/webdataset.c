@@ -1,0 +1,264 @@
+/* Tar shards with WebDataset's naming: members that stand one after the other and have the same
+ * name up to the first dot of their last part are one sample; KEY.jpg, KEY.jpeg or KEY.png is its
+ * picture, KEY.cls its label as a decimal number. (github.com/webdataset/webdataset, "The
+ * WebDataset Format".) Members of other endings are left out, and so are samples without a picture.
+ * A data set is one archive, or a folder with archives and no folders, which would be classes; they
+ * count in the order of their names, 2 before 10. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/hostile.h"
+#include "data/source.h"
+#include "data/tar.h"
+
+extern const struct source_ops source_webdataset;
+
+enum { MAX_LABEL_BYTES = 32 };
+enum label_state { LABEL_NONE, LABEL_BAD, LABEL_GOOD };
+
+/* Where a picture lies. */
+struct place {
+    uint64_t offset;
+    uint32_t n, shard;
+    int32_t label;
+    uint8_t label_state;
+};
+
+struct webdataset {
+    struct file_names shards; /* names in the folder, or the archive itself */
+    struct place *places;
+    uint64_t n, cap;
+};
+
+/* The sample whose members are being met. */
+struct group {
+    struct bytes key;
+    struct place place; /* n is 0: no picture yet */
+};
+
+static int is_archive(const char *name)
+{
+    const size_t n = strlen(name);
+
+    return name[0] != '.' && n > 4 && strcmp(name + n - 4, ".tar") == 0;
+}
+
+static int is_class(const char *path, const char *name)
+{
+    char *const whole = file_join(path, name);
+    const int folder = name[0] != '.' && file_is_folder(whole);
+
+    free(whole);
+    return folder;
+}
+
+static int webdataset_probe(const char *path)
+{
+    struct file_names names;
+    int n_archives = 0, n_classes = 0;
+
+    if (!file_is_folder(path))
+        return is_archive(strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+    file_list(path, &names);
+    for (size_t i = 0; i < names.n && n_classes == 0; i++)
+        if (is_class(path, names.all[i]))
+            n_classes++;
+        else
+            n_archives += is_archive(names.all[i]);
+    file_names_release(&names);
+    return n_archives > 0 && n_classes == 0;
+}
+
+/* Keeps the archives of a folder. */
+static int list_shards(const char *path, struct file_names *out)
+{
+    size_t n = 0;
+
+    if (!file_is_folder(path))
+        return 0;
+    TRY(file_list(path, out));
+    for (size_t i = 0; i < out->n; i++)
+        if (is_archive(out->all[i]))
+            out->all[n++] = out->all[i];
+        else
+            free(out->all[i]);
+    out->n = n;
+    return 0;
+}
+
+static char *webdataset_file(const struct source *s, uint64_t i)
+{
+    const struct webdataset *const d = s->state;
+
+    return d->shards.n ? file_join(s->path, d->shards.all[i]) : xstrdup(s->path);
+}
+
+/* Takes what a member that is named KEY.ENDING holds. */
+static int read_label(struct tar_walk *w, const struct tar_member *m, struct place *p)
+{
+    char text[MAX_LABEL_BYTES + 1] = "", *end;
+    long long value;
+
+    p->label_state = LABEL_BAD;
+    if (m->size == 0 || m->size > MAX_LABEL_BYTES)
+        return 0;
+    TRY(file_pread(w->fd, text, m->size, m->offset, w->path));
+    value = strtoll(text, &end, 10);
+    if (end == text || strlen(text) != m->size || end[strspn(end, " \t\r\n")] ||
+        value != (int32_t)value)
+        return 0;
+    p->label = (int32_t)value;
+    p->label_state = LABEL_GOOD;
+    return 0;
+}
+
+static int is_picture(const char *ending)
+{
+    return strcasecmp(ending, "jpg") == 0 || strcasecmp(ending, "jpeg") == 0 ||
+           strcasecmp(ending, "png") == 0;
+}
+
+static void end_group(struct webdataset *d, struct group *g)
+{
+    if (g->place.n) {
+        if (d->n == d->cap) {
+            d->cap = d->cap ? 2 * d->cap : HOSTILE ? 1 : 1024;
+            d->places = xrealloc(d->places, d->cap * sizeof(*d->places));
+        }
+        d->places[d->n++] = g->place;
+    }
+    g->place = (struct place){0};
+    g->key.n = 0;
+}
+
+static int take_member(struct webdataset *d, struct group *g, struct tar_walk *w,
+                       const struct tar_member *m)
+{
+    const char *const slash = strrchr(m->name, '/');
+    const char *const dot = strchr(slash ? slash + 1 : m->name, '.');
+    const size_t n = dot ? (size_t)(dot - m->name) : 0;
+
+    if (!dot || dot == (slash ? slash + 1 : m->name))
+        return 0; /* hidden, or no ending */
+    if (g->key.n != n || memcmp(g->key.data, m->name, n) != 0) {
+        end_group(d, g);
+        bytes_add(&g->key, m->name, n);
+    }
+    if (strcasecmp(dot + 1, "cls") == 0)
+        return read_label(w, m, &g->place);
+    if (is_picture(dot + 1) && g->place.n == 0) {
+        if (m->size > SOURCE_MAX_SAMPLE_BYTES)
+            return err(E_DATA,
+                       "%s, byte offset %llu: a picture of %llu bytes, more than the %d allowed",
+                       w->path, (unsigned long long)m->offset, (unsigned long long)m->size,
+                       SOURCE_MAX_SAMPLE_BYTES);
+        g->place.offset = m->offset;
+        g->place.n = (uint32_t)m->size;
+    }
+    return 0;
+}
+
+static int index_shard(struct webdataset *d, uint32_t shard, const char *path)
+{
+    const uint64_t first = d->n;
+    const int fd = file_open(path);
+    struct tar_walk w;
+    struct tar_member m;
+    struct group g = {0};
+    int rc;
+
+    TRY(fd);
+    rc = tar_walk_open(&w, fd, path);
+    while (rc == 0 && (rc = tar_walk_next(&w, &m)) > 0)
+        rc = take_member(d, &g, &w, &m);
+    end_group(d, &g);
+    for (uint64_t i = first; i < d->n; i++)
+        d->places[i].shard = shard;
+    bytes_release(&g.key);
+    tar_walk_release(&w);
+    close(fd);
+    return rc;
+}
+
+static int webdataset_open(struct source *s)
+{
+    struct webdataset *const d = xcalloc(1, sizeof(*d));
+
+    s->state = d;
+    TRY(list_shards(s->path, &d->shards));
+    s->n_files = d->shards.n ? d->shards.n : 1;
+    for (uint64_t i = 0; i < s->n_files; i++) {
+        char *const path = webdataset_file(s, i);
+        const int rc = index_shard(d, (uint32_t)i, path);
+
+        free(path);
+        TRY(rc);
+    }
+    s->n_samples = d->n;
+    return 0;
+}
+
+static void webdataset_close(struct source *s)
+{
+    struct webdataset *const d = s->state;
+
+    file_names_release(&d->shards);
+    free(d->places);
+    free(d);
+}
+
+static void webdataset_locate(const struct source *s, uint64_t i, char *text, size_t n)
+{
+    const struct webdataset *const d = s->state;
+    char *const path = webdataset_file(s, d->places[i].shard);
+
+    snprintf(text, n, "file %s, byte offset %llu", path, (unsigned long long)d->places[i].offset);
+    free(path);
+}
+
+static int webdataset_label(const struct source *s, uint64_t i, int64_t *label)
+{
+    const struct place *const p = &((const struct webdataset *)s->state)->places[i];
+
+    if (p->label_state == LABEL_NONE)
+        return err(E_DATA, "the picture has no label: no .cls of the same name stands beside it");
+    if (p->label_state == LABEL_BAD)
+        return err(E_DATA, "the label in its .cls is no whole number");
+    *label = p->label;
+    return 0;
+}
+
+static int webdataset_read(const struct source *s, uint64_t i, struct sample *out)
+{
+    const struct place *const p = &((const struct webdataset *)s->state)->places[i];
+    char *const path = webdataset_file(s, p->shard);
+    const int fd = file_open(path);
+    int rc = fd < 0 ? fd : webdataset_label(s, i, &out->label);
+
+    if (rc == 0) {
+        bytes_resize(&out->buf, p->n);
+        rc = file_pread(fd, out->buf.data, p->n, p->offset, path);
+        out->data = out->buf.data;
+        out->n = p->n;
+    }
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return rc;
+}
+
+const struct source_ops source_webdataset = {
+    .name = "webdataset",
+    .probe = webdataset_probe,
+    .open = webdataset_open,
+    .read = webdataset_read,
+    .label = webdataset_label,
+    .locate = webdataset_locate,
+    .file = webdataset_file,
+    .close = webdataset_close,
+};
