@@ -575,7 +575,8 @@ static const struct name_map torchvision = {
 const struct workload workload_resnet50 = {
     .name = "resnet50",
     .help = "Image classification, ResNet-50 v1.5",
-    .data = "ImageNet-1k as RecordIO, class folders or tar shards; sample: Fashion-MNIST (Debian package "
+    .data = "ImageNet-1k as RecordIO, class folders or tar shards; sample: Fashion-MNIST (Debian "
+            "package "
             "dataset-fashion-mnist)",
     .options = &options,
     .settings_bytes = sizeof(struct resnet50_settings),
