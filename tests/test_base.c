@@ -101,6 +101,8 @@ static void json_escapes(void **state)
         {"\xE0\x80\xAF", "\"\\u00e0\\u0080\\u00af\""},            /* overlong */
         {"\xED\xA0\x80", "\"\\u00ed\\u00a0\\u0080\""},            /* surrogate */
         {"\xF4\x90\x80\x80", "\"\\u00f4\\u0090\\u0080\\u0080\""}, /* above U+10FFFF */
+        {"a\302\205b\342\200\250c\342\200\251", "\"a\\u0085b\\u2028c\\u2029\""}, /* ends of lines */
+        {"\302\240\342\200\252", "\"\302\240\342\200\252\""},
         {"", "\"\""},
     };
 
@@ -116,11 +118,9 @@ static void json_escapes(void **state)
 static void printable_text_moves_no_cursor(void **state)
 {
     static const char *const cases[][2] = {
-        {"plain \"text\"\\", "plain \"text\"\\"},
-        {"a\033[2J\n\177", "a\\x1b[2J\\x0a\\x7f"},
-        {"\302\23331m", "\\xc2\\x9b31m"},
-        {"\302\240\303\251", "\302\240\303\251"},
-        {"\233\377", "\\x9b\\xff"},
+        {"plain \"text\"\\", "plain \"text\"\\"}, {"a\033[2J\n\177", "a\\x1b[2J\\x0a\\x7f"},
+        {"\302\23331m", "\\xc2\\x9b31m"},         {"\342\200\250", "\\xe2\\x80\\xa8"},
+        {"\302\240\303\251", "\302\240\303\251"}, {"\233\377", "\\x9b\\xff"},
     };
 
     (void)state;

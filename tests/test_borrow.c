@@ -338,9 +338,10 @@ static void refusals(void **state)
 static void the_program(void **state)
 {
     const char *const dir = *state;
-    char *const log = make_log((struct made){
-        "submission_benchmark \"resnet\"; submission_org \"a # b\"; " LARS BATCH(1600, 2) DECAY(37),
-        3, 4, 35});
+    char *const log =
+        make_log((struct made){"submission_benchmark \"resnet\"; submission_org \"a # "
+                               "b\xE2\x80\xA8lr: 9\xC2\x85lr: 9\"; " LARS BATCH(1600, 2) DECAY(37),
+                               3, 4, 35});
     char *const other = make_log((struct made){"submission_benchmark \"bert\"", 0, 0, 0});
     char *said;
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -199,6 +200,13 @@ static void checkpoints_are_not_replaced(void **state)
     free(program_run(dir, 2, "export %s --to %s/a/" CHECKPOINT_PREVIOUS, newest, dir));
     free(program_run(dir, 2, NULL_RUN "--out %s --export %s", folder, newest));
     assert_false(file_exists(folder));
+    says_and_free(program_run(dir, 2, "export %s/a --to %s/a/mlperf.log", dir, dir),
+                  "belongs to a run");
+    assert_int_equal(symlink("/dev/null", folder), 0);
+    says_and_free(program_run(dir, 2, "export %s/a --to %s", dir, folder), "no ordinary file");
+    says_and_free(program_run(dir, 2, NULL_RUN "--out %s/c --export %s", dir, folder),
+                  "no ordinary file");
+    assert_int_equal(unlink(folder), 0);
     assert_int_equal(file_mkdirs(folder), 0);
     free(
         program_run(dir, 2, NULL_RUN "--out %s --export %s/../b/" CHECKPOINT_NAME, folder, folder));

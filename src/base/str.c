@@ -99,6 +99,17 @@ static size_t utf8_length(const unsigned char *s)
     return 0;
 }
 
+/* Characters of several bytes that break or steer lines: C1 controls (U+0085 among them), and the
+ * separators U+2028 and U+2029. 0: s begins with none of them. */
+static unsigned wide_control(const unsigned char *s)
+{
+    if (s[0] == 0xC2 && s[1] >= 0x80 && s[1] < 0xA0)
+        return s[1];
+    if (s[0] == 0xE2 && s[1] == 0x80 && (s[2] == 0xA8 || s[2] == 0xA9))
+        return 0x2000u + (s[2] & 0x3Fu);
+    return 0;
+}
+
 void str_add_json(struct str *b, const char *s)
 {
     str_add(b, "\"");
@@ -112,7 +123,10 @@ void str_add_json(struct str *b, const char *s)
         else if (*p < 0x20 || *p == 0x7F || n == 0)
             str_printf(b, "\\u%04x", *p);
         else {
-            str_add_bytes(b, p, n);
+            if (wide_control(p))
+                str_printf(b, "\\u%04x", wide_control(p));
+            else
+                str_add_bytes(b, p, n);
             p += n - 1;
         }
     }
@@ -126,11 +140,11 @@ void str_add_printable(struct str *b, const char *s)
 
         if (*p < 0x20 || *p == 0x7F || n == 0) {
             str_printf(b, "\\x%02x", *p);
-        } else if (*p == 0xC2 && p[1] < 0xA0) {
-            str_printf(b, "\\x%02x\\x%02x", p[0], p[1]);
-            p++;
         } else {
-            str_add_bytes(b, p, n);
+            for (size_t i = 0; wide_control(p) && i < n; i++)
+                str_printf(b, "\\x%02x", p[i]);
+            if (!wide_control(p))
+                str_add_bytes(b, p, n);
             p += n - 1;
         }
     }

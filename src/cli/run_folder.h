@@ -20,7 +20,7 @@ int run_folder_keep_log(const char *dir);
 /* Whether a run, or a set of runs, was started here, however far it came. */
 int run_folder_holds_run(const char *dir);
 /* E_USAGE when a file written to this path would take the place of its source, a checkpoint or run
- * folder, or of a checkpoint of any run folder. */
+ * folder, or of a checkpoint or another file of any run folder, or of a link or a device. */
 int run_folder_check_target(const char *path, const char *source);
 /* Keeps other runs out until *fd is closed or the process ends; E_USAGE when one is at work there.
  */

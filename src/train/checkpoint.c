@@ -33,8 +33,9 @@ static uint32_t sum_of_text(const struct str *s)
 }
 
 /* Over what the header says rather than over its text, so that it can stand in the header itself;
- * a sum of sums, so that the order in memory does not matter. Where the data lie need not go in:
- * tensors tile the data, which have a checksum of their own. */
+ * a sum of sums, so that the order in memory does not matter. Where the data lie does not go in:
+ * tensors tile the data, which have a checksum of their own. So it notices damage, but not somebody
+ * who exchanges the names of two tensors of one shape. */
 uint32_t checkpoint_header_sum(const struct safetensors_tensor *tensors, size_t n,
                                const struct safetensors_meta *meta, size_t n_meta)
 {

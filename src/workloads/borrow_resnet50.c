@@ -17,7 +17,8 @@ enum {
     IMAGENET_TRAIN = 1281167,
     MOST_PARTS = 4096,
     MOST_BATCH = 1 << 20,
-    MOST_EPOCHS = 1000000
+    MOST_EPOCHS = 1000000,
+    MOST_COMPARED = 1000 /* evaluations; the first so many */
 };
 
 struct borrow {
@@ -305,6 +306,9 @@ static long long distance(const long long *epochs, size_t n)
 {
     long long best = 0;
     size_t most = 0;
+
+    if (n > MOST_COMPARED)
+        n = MOST_COMPARED;
 
     for (size_t i = 1; i < n; i++) {
         size_t same = 0;
