@@ -100,6 +100,7 @@ static void test_every_format_of_tar(void **state)
 
 static void test_shards_of_a_folder_count_in_order(void **state)
 {
+    static const char *const pair[] = {"a.jpg", "a.cls"};
     char *const dir = temp_dir();
     struct source *s;
     char where[256], *file;
@@ -108,17 +109,18 @@ static void test_shards_of_a_folder_count_in_order(void **state)
     make_dir(dir, "train");
     put(dir, "a.jpg", "first");
     put(dir, "a.cls", "1");
-    pack(dir, "train/t-2.tar", "ustar", (const char *const[]){"a.jpg", "a.cls"}, 2);
-    put(dir, "a.jpg", "second");
+    pack(dir, "train/t-2.tar", "ustar", pair, 2);
+    put(dir, "a.jpg", "");
     put(dir, "a.cls", "2");
-    pack(dir, "train/t-10.tar", "ustar", (const char *const[]){"a.jpg", "a.cls"}, 2);
+    pack(dir, "train/t-10.tar", "ustar", pair, 2);
+    put(dir, "train/.hidden.tar", "not a shard");
     put(dir, "train/README", "not a shard");
     assert_int_equal(source_open_split(dir, "train", &s), 0);
     assert_string_equal(s->ops->name, "webdataset");
     assert_int_equal(s->n_samples, 2);
     assert_int_equal(s->n_files, 2);
     check_sample(s, 0, "first", 1);
-    check_sample(s, 1, "second", 2);
+    check_sample(s, 1, "", 2); /* no picture, which the decoder will say */
     source_locate(s, 1, where, sizeof(where));
     assert_non_null(strstr(where, "train/t-10.tar, byte offset 512"));
     file = source_file(s, 0);
@@ -132,7 +134,7 @@ static void test_shards_of_a_folder_count_in_order(void **state)
     assert_string_equal(s->ops->name, "folder");
     source_close(s);
 
-    pack(dir, "train.tar", "ustar", (const char *const[]){"a.jpg", "a.cls"}, 2);
+    pack(dir, "train.tar", "ustar", pair, 2);
     assert_int_equal(source_open_split(dir, "train", &s), 0);
     assert_string_equal(s->ops->name, "webdataset");
     source_close(s);

@@ -136,17 +136,14 @@ void str_add_json(struct str *b, const char *s)
 void str_add_printable(struct str *b, const char *s)
 {
     for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
-        const size_t n = *p < 0x80 ? 1 : utf8_length(p);
+        const size_t length = *p < 0x80 ? 1 : utf8_length(p), n = length ? length : 1;
 
-        if (*p < 0x20 || *p == 0x7F || n == 0) {
-            str_printf(b, "\\x%02x", *p);
-        } else {
-            for (size_t i = 0; wide_control(p) && i < n; i++)
+        if (length && *p >= 0x20 && *p != 0x7F && !wide_control(p))
+            str_add_bytes(b, p, n);
+        else
+            for (size_t i = 0; i < n; i++)
                 str_printf(b, "\\x%02x", p[i]);
-            if (!wide_control(p))
-                str_add_bytes(b, p, n);
-            p += n - 1;
-        }
+        p += n - 1;
     }
 }
 

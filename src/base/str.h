@@ -23,10 +23,10 @@ void str_printf(struct str *b, const char *fmt, ...) __attribute__((format(print
 /* Appends the fewest digits, six or more, that read back as the same number. */
 void str_add_real(struct str *b, double v);
 /* Appends s as a JSON string with its quotes. Bytes that are not UTF-8 become \u00XX, so any file
- * name survives. */
+ * name survives; so do C1 controls, and U+2028 and U+2029 are escaped, which end lines in YAML. */
 void str_add_json(struct str *b, const char *s);
-/* Appends s so that it can not steer a terminal: control characters (C0, DEL, C1) and bytes that
- * are not UTF-8 become \xNN, a line's end as well. */
+/* Appends s so that it can not steer a terminal: control characters (C0, DEL, C1, U+2028, U+2029)
+ * and bytes that are not UTF-8 become \xNN, a line's end as well. */
 void str_add_printable(struct str *b, const char *s);
 char *str_detach(struct str *b);
 

@@ -245,11 +245,6 @@ static int is_checkpoint_name(const char *path)
     return fnmatch("checkpoint*.safetensors", slash ? slash + 1 : path, 0) == 0;
 }
 
-static int is_weights_name(const char *path)
-{
-    return fnmatch("*.safetensors", path, 0) == 0;
-}
-
 int run_folder_check_target(const char *path, const char *source)
 {
     struct stat st;
@@ -257,21 +252,21 @@ int run_folder_check_target(const char *path, const char *source)
     char *const copy = xstrdup(path);
     const char *const folder = dirname(copy);
     char *const run_json = file_join(folder, "run.json");
-    const int taken =
+    const int in_a_run = file_exists(run_json), is_weights = !fnmatch("*.safetensors", path, 0);
+    const int is_checkpoint =
         is_same_file(path, source) ||
-        (is_checkpoint_name(path) && (file_exists(run_json) || is_same_file(folder, source)));
-    const int of_a_run = there && !is_weights_name(path) && file_exists(run_json);
+        (is_checkpoint_name(path) && (in_a_run || is_same_file(folder, source)));
 
     free(run_json);
     free(copy);
-    if (there && !S_ISREG(st.st_mode))
-        return err(E_USAGE, "%s is no ordinary file that could be replaced; choose another name",
-                   path);
-    if (of_a_run)
-        return err(E_USAGE, "%s belongs to a run; choose another name for the exported file", path);
-    if (taken)
+    if (is_checkpoint)
         return err(E_USAGE,
                    "%s is a checkpoint that the exported file would replace; choose another name",
+                   path);
+    if (there && in_a_run && !is_weights)
+        return err(E_USAGE, "%s belongs to a run; choose another name for the exported file", path);
+    if (there && !S_ISREG(st.st_mode))
+        return err(E_USAGE, "%s is no ordinary file that could be replaced; choose another name",
                    path);
     return 0;
 }

@@ -1,10 +1,10 @@
 #include "cli/set_report.h"
-#include "base/json.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/set_result.h"
 

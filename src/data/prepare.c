@@ -115,7 +115,8 @@ static int same_samples(const struct source *a, const struct source *b,
     for (uint64_t i = 0; i < a->n_samples && same; i++) {
         same = source_read(a, i, &x) == 0 && source_read(b, i, &y) == 0 && x.label == y.label &&
                x.n == y.n && memcmp(x.data, y.data, x.n) == 0;
-        *sum = sample_checksum(*sum, &x);
+        if (same)
+            *sum = sample_checksum(*sum, &x);
         prepare_tell(progress, "compare", i + 1, a->n_samples);
     }
     sample_release(&x);

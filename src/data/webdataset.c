@@ -30,7 +30,7 @@ struct place {
 };
 
 struct webdataset {
-    struct file_names shards; /* names in the folder, or the archive itself */
+    struct file_names shards; /* paths */
     struct place *places;
     uint64_t n, cap;
 };
@@ -38,67 +38,65 @@ struct webdataset {
 /* The sample whose members are being met. */
 struct group {
     struct bytes key;
-    struct place place; /* n is 0: no picture yet */
+    struct place place; /* offset 0, where no content can be: no picture yet */
 };
 
-static int is_archive(const char *name)
+static int is_archive(const char *path)
 {
-    const size_t n = strlen(name);
+    const size_t n = strlen(path);
 
-    return name[0] != '.' && n > 4 && strcmp(name + n - 4, ".tar") == 0;
+    return n > 4 && strcmp(path + n - 4, ".tar") == 0;
 }
 
-static int is_class(const char *path, const char *name)
+static void add_shard(struct file_names *shards, char *path)
 {
-    char *const whole = file_join(path, name);
-    const int folder = name[0] != '.' && file_is_folder(whole);
+    shards->all = xrealloc(shards->all, (shards->n + 1) * sizeof(*shards->all));
+    shards->all[shards->n++] = path;
+}
 
-    free(whole);
-    return folder;
+/* The archives that path is or holds; none when it holds folders. */
+static void find_shards(const char *path, struct file_names *shards)
+{
+    struct file_names names = {0};
+    int n_folders = 0;
+
+    *shards = (struct file_names){0};
+    if (file_is_folder(path))
+        file_list(path, &names);
+    else if (is_archive(path))
+        add_shard(shards, xstrdup(path));
+    for (size_t i = 0; i < names.n; i++) {
+        char *const inside = names.all[i][0] == '.' ? NULL : file_join(path, names.all[i]);
+        const int folder = inside && file_is_folder(inside);
+
+        n_folders += folder;
+        if (inside && !folder && is_archive(inside))
+            add_shard(shards, inside);
+        else
+            free(inside);
+    }
+    file_names_release(&names);
+    if (n_folders)
+        file_names_release(shards);
 }
 
 static int webdataset_probe(const char *path)
 {
-    struct file_names names;
-    int n_archives = 0, n_classes = 0;
+    struct file_names shards;
+    size_t n;
 
-    if (!file_is_folder(path))
-        return is_archive(strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
-    file_list(path, &names);
-    for (size_t i = 0; i < names.n && n_classes == 0; i++)
-        if (is_class(path, names.all[i]))
-            n_classes++;
-        else
-            n_archives += is_archive(names.all[i]);
-    file_names_release(&names);
-    return n_archives > 0 && n_classes == 0;
-}
-
-/* Keeps the archives of a folder. */
-static int list_shards(const char *path, struct file_names *out)
-{
-    size_t n = 0;
-
-    if (!file_is_folder(path))
-        return 0;
-    TRY(file_list(path, out));
-    for (size_t i = 0; i < out->n; i++)
-        if (is_archive(out->all[i]))
-            out->all[n++] = out->all[i];
-        else
-            free(out->all[i]);
-    out->n = n;
-    return 0;
+    find_shards(path, &shards);
+    n = shards.n;
+    file_names_release(&shards);
+    return n > 0;
 }
 
 static char *webdataset_file(const struct source *s, uint64_t i)
 {
-    const struct webdataset *const d = s->state;
-
-    return d->shards.n ? file_join(s->path, d->shards.all[i]) : xstrdup(s->path);
+    return xstrdup(((const struct webdataset *)s->state)->shards.all[i]);
 }
 
-/* Takes what a member that is named KEY.ENDING holds. */
+/* The member is KEY.cls. What is no number is a fault of its sample, not of the archive. */
 static int read_label(struct tar_walk *w, const struct tar_member *m, struct place *p)
 {
     char text[MAX_LABEL_BYTES + 1] = "", *end;
@@ -125,7 +123,7 @@ static int is_picture(const char *ending)
 
 static void end_group(struct webdataset *d, struct group *g)
 {
-    if (g->place.n) {
+    if (g->place.offset) {
         if (d->n == d->cap) {
             d->cap = d->cap ? 2 * d->cap : HOSTILE ? 1 : 1024;
             d->places = xrealloc(d->places, d->cap * sizeof(*d->places));
@@ -151,7 +149,7 @@ static int take_member(struct webdataset *d, struct group *g, struct tar_walk *w
     }
     if (strcasecmp(dot + 1, "cls") == 0)
         return read_label(w, m, &g->place);
-    if (is_picture(dot + 1) && g->place.n == 0) {
+    if (is_picture(dot + 1) && g->place.offset == 0) {
         if (m->size > SOURCE_MAX_SAMPLE_BYTES)
             return err(E_DATA,
                        "%s, byte offset %llu: a picture of %llu bytes, more than the %d allowed",
@@ -190,15 +188,10 @@ static int webdataset_open(struct source *s)
     struct webdataset *const d = xcalloc(1, sizeof(*d));
 
     s->state = d;
-    TRY(list_shards(s->path, &d->shards));
-    s->n_files = d->shards.n ? d->shards.n : 1;
-    for (uint64_t i = 0; i < s->n_files; i++) {
-        char *const path = webdataset_file(s, i);
-        const int rc = index_shard(d, (uint32_t)i, path);
-
-        free(path);
-        TRY(rc);
-    }
+    find_shards(s->path, &d->shards);
+    for (size_t i = 0; i < d->shards.n; i++)
+        TRY(index_shard(d, (uint32_t)i, d->shards.all[i]));
+    s->n_files = d->shards.n;
     s->n_samples = d->n;
     return 0;
 }
@@ -215,10 +208,9 @@ static void webdataset_close(struct source *s)
 static void webdataset_locate(const struct source *s, uint64_t i, char *text, size_t n)
 {
     const struct webdataset *const d = s->state;
-    char *const path = webdataset_file(s, d->places[i].shard);
 
-    snprintf(text, n, "file %s, byte offset %llu", path, (unsigned long long)d->places[i].offset);
-    free(path);
+    snprintf(text, n, "file %s, byte offset %llu", d->shards.all[d->places[i].shard],
+             (unsigned long long)d->places[i].offset);
 }
 
 static int webdataset_label(const struct source *s, uint64_t i, int64_t *label)
@@ -233,22 +225,22 @@ static int webdataset_label(const struct source *s, uint64_t i, int64_t *label)
     return 0;
 }
 
+/* Opens the archive anew: a data set may have more of them than a process may keep open. */
 static int webdataset_read(const struct source *s, uint64_t i, struct sample *out)
 {
-    const struct place *const p = &((const struct webdataset *)s->state)->places[i];
-    char *const path = webdataset_file(s, p->shard);
-    const int fd = file_open(path);
-    int rc = fd < 0 ? fd : webdataset_label(s, i, &out->label);
+    const struct webdataset *const d = s->state;
+    const struct place *const p = &d->places[i];
+    const char *const path = d->shards.all[p->shard];
+    int fd, rc;
 
-    if (rc == 0) {
-        bytes_resize(&out->buf, p->n);
-        rc = file_pread(fd, out->buf.data, p->n, p->offset, path);
-        out->data = out->buf.data;
-        out->n = p->n;
-    }
-    if (fd >= 0)
-        close(fd);
-    free(path);
+    TRY(webdataset_label(s, i, &out->label));
+    fd = file_open(path);
+    TRY(fd);
+    bytes_resize(&out->buf, p->n);
+    out->data = out->buf.data;
+    out->n = p->n;
+    rc = file_pread(fd, out->buf.data, p->n, p->offset, path);
+    close(fd);
     return rc;
 }
 

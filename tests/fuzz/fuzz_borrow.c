@@ -1,6 +1,6 @@
 /* A log as `stave borrow` reads it: whatever stands in it, a configuration that is made of it is
- * one that the reader of configurations takes, every key an option, every value in its range. And
- * the same bytes as a system description and as a seed. */
+ * one that the reader of configurations takes, every key an option; what is out of range is the
+ * run's to say. And the same bytes as a system description and as a seed. */
 #include <stdlib.h>
 #include <string.h>
 

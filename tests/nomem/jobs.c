@@ -246,7 +246,7 @@ static int train_on(const struct source *s, const struct engine *e, const char *
         train_close(&run);
     }
     if (rc == 0 && result.checkpoint_failed)
-        rc = err(E_IO, "out of memory was the reason of: the checkpoint is not written");
+        rc = err(E_IO, "the checkpoint is not written");
     *made += (uint64_t)result.steps + result.samples + result.bad_samples;
     opt_release(&train_options, &settings);
     free(init);

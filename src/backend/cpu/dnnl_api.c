@@ -218,7 +218,7 @@ static struct dims weights(const struct cpu_conv_shape *s, enum dtype type)
 
 static int attr_init(dnnl_primitive_attr_t *attr)
 {
-    DNNL_TRY(dnnl_primitive_attr_create(attr));
+    DNNL_TRY(dnnl_primitive_attr_create(attr)); /* from here on the caller's to destroy */
     DNNL_TRY(dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user));
     return 0;
 }
@@ -292,32 +292,34 @@ static int attr_accumulate(dnnl_primitive_attr_t attr)
 }
 
 static int matmul_create(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                         const struct cpu_matmul_shape *s, struct layout l[3])
+                         const struct cpu_matmul_shape *s, struct layout l[3],
+                         dnnl_primitive_attr_t *attr)
 {
     const struct dims a = {
         2, {s->m, s->k}, {s->trans_a ? 1 : s->k, s->trans_a ? s->m : 1}, s->type};
     const struct dims b = {
         2, {s->k, s->n}, {s->trans_b ? 1 : s->n, s->trans_b ? s->k : 1}, s->type};
     const struct dims dst = {2, {s->m, s->n}, {s->n, 1}, s->dst_type};
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_status_t status;
 
     DNNL_TRY(layout_init(&l[0], &a));
     DNNL_TRY(layout_init(&l[1], &b));
     DNNL_TRY(layout_init(&l[2], &dst));
-    TRY(attr_init(&attr));
+    TRY(attr_init(attr));
     if (s->accumulate)
-        TRY(attr_accumulate(attr));
-    status = matmul(pd, engine, l, attr);
-    dnnl_primitive_attr_destroy(attr);
-    return status == dnnl_success ? 0 : dnnl_api_failed(status, "dnnl_matmul_primitive_desc");
+        TRY(attr_accumulate(*attr));
+    DNNL_TRY(matmul(pd, engine, l, *attr));
+    return 0;
 }
 
 int dnnl_api_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                     const struct cpu_matmul_shape *s)
 {
     struct layout l[3] = {0};
-    const int code = matmul_create(pd, engine, s, l);
+    dnnl_primitive_attr_t attr = NULL;
+    const int code = matmul_create(pd, engine, s, l, &attr);
+
+    if (attr)
+        dnnl_primitive_attr_destroy(attr);
 
     for (size_t i = 0; i < COUNT_OF(l); i++)
         layout_release(&l[i]);

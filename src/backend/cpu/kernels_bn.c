@@ -47,10 +47,10 @@ static struct chunk chunk_at(void *scratch, size_t m, size_t c, size_t i)
                           begin, end < m ? end : m};
 }
 
-INLINE void add_row(float *restrict sum, const void *restrict x, size_t c, enum dtype type)
+INLINE void add_row(float *restrict sum, const float *restrict x, size_t c)
 {
     for (size_t j = 0; j < c; j++)
-        sum[j] += load(x, j, type);
+        sum[j] += x[j];
 }
 
 /* Columns whose sums stay in registers while the rows of a block pass. */
@@ -278,7 +278,7 @@ static void sum_chunks(void *arg, size_t begin, size_t end)
         memset(k.first, 0, 2 * a->c * (sizeof(double) + sizeof(float)));
         for (size_t row = k.begin; row < k.end; row += BLOCK_ROWS) {
             for (size_t r = row; r < block_end(row, k.end); r++)
-                add_row(k.block_first, a->src + r * a->c, a->c, DT_F32);
+                add_row(k.block_first, a->src + r * a->c, a->c);
             to_chunk(&k, a->c);
         }
     }
