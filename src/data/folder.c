@@ -148,41 +148,28 @@ static char *folder_file(const struct source *s, uint64_t i)
     return file_join(s->path, ((const struct folder *)s->state)->files.s[i]);
 }
 
-static int read_fd(const struct source *s, uint64_t i, int fd, struct sample *out)
-{
-    const struct folder *const f = s->state;
-    struct stat st;
-
-    if (fstat(fd, &st) < 0)
-        return err(E_IO, "stat %s/%s: %s", s->path, f->files.s[i], strerror(errno));
-    if (!S_ISREG(st.st_mode) || st.st_size > SOURCE_MAX_SAMPLE_BYTES)
-        return err(E_DATA, "%s/%s is no regular file of at most %d bytes", s->path, f->files.s[i],
-                   SOURCE_MAX_SAMPLE_BYTES);
-    bytes_resize(&out->buf, (size_t)st.st_size);
-    out->data = out->buf.data;
-    out->n = out->buf.n;
-    return file_pread(fd, out->buf.data, out->n, 0, f->files.s[i]);
-}
-
 static int folder_label(const struct source *s, uint64_t i, int64_t *label)
 {
     *label = ((const struct folder *)s->state)->class_of[i];
     return 0;
 }
 
-static int folder_read(const struct source *s, uint64_t i, struct sample *out)
+static int folder_extent(const struct source *s, uint64_t i, struct extent *out)
 {
     const struct folder *const f = s->state;
-    /* O_NONBLOCK: a pipe that took a file's place since the listing must not hang the worker. */
-    const int fd = openat(f->fd, f->files.s[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int rc;
 
-    if (fd < 0)
-        return err(E_IO, "open %s/%s: %s", s->path, f->files.s[i], strerror(errno));
-    rc = read_fd(s, i, fd, out);
-    close(fd);
-    out->label = f->class_of[i];
-    return rc;
+    out->dir = f->fd;
+    out->path = f->files.s[i];
+    out->file = i;
+    out->n = EXTENT_WHOLE;
+    return 0;
+}
+
+static int folder_unwrap(const struct source *s, uint64_t i, struct raw raw, struct sample *out)
+{
+    out->data = raw.data;
+    out->n = raw.n;
+    return folder_label(s, i, &out->label);
 }
 
 static const char *folder_class_name(const struct source *s, int c)
@@ -214,7 +201,8 @@ const struct source_ops source_folder = {
     .name = "folder",
     .probe = folder_probe,
     .open = folder_open,
-    .read = folder_read,
+    .extent = folder_extent,
+    .unwrap = folder_unwrap,
     .label = folder_label,
     .locate = folder_locate,
     .class_name = folder_class_name,

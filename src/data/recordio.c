@@ -64,7 +64,7 @@ static void recordio_locate(const struct source *s, uint64_t i, char *text, size
 
 /* Joins the parts of the record in b in place, putting the magic word back between them, and sets
  * b->n to the record's length. The result starts at b->data + RECORDIO_PART_BYTES. */
-static int join_parts(struct bytes *b)
+static int join_parts(struct raw *b)
 {
     size_t at = 0, to = RECORDIO_PART_BYTES;
     unsigned expect_more = 0;
@@ -114,7 +114,7 @@ static int label_of(float value, int64_t *label)
 }
 
 /* Takes the header off: data and n become the image's bytes. */
-static int unwrap(const uint8_t *record, size_t n, struct sample *out)
+static int take_header(const uint8_t *record, size_t n, struct sample *out)
 {
     uint32_t flag;
     float label;
@@ -135,18 +135,22 @@ static int unwrap(const uint8_t *record, size_t n, struct sample *out)
     return label_of(label, &out->label);
 }
 
-static int recordio_read(const struct source *s, uint64_t i, struct sample *out)
+static int recordio_extent(const struct source *s, uint64_t i, struct extent *out)
 {
     const struct recordio *const r = s->state;
-    const uint64_t at = r->index.offset[i], n = r->index.offset[i + 1] - at;
 
-    if (n > SOURCE_MAX_SAMPLE_BYTES)
-        return err(E_DATA, "the record has %llu bytes, more than the %d allowed",
-                   (unsigned long long)n, SOURCE_MAX_SAMPLE_BYTES);
-    bytes_resize(&out->buf, n);
-    TRY(file_pread(r->fd, out->buf.data, n, at, s->path));
-    TRY(join_parts(&out->buf));
-    return unwrap(out->buf.data + RECORDIO_PART_BYTES, out->buf.n - RECORDIO_PART_BYTES, out);
+    out->fd = r->fd;
+    out->offset = r->index.offset[i];
+    out->n = r->index.offset[i + 1] - out->offset;
+    return 0;
+}
+
+static int recordio_unwrap(const struct source *s, uint64_t i, struct raw raw, struct sample *out)
+{
+    (void)s;
+    (void)i;
+    TRY(join_parts(&raw));
+    return take_header(raw.data + RECORDIO_PART_BYTES, raw.n - RECORDIO_PART_BYTES, out);
 }
 
 static int recordio_label(const struct source *s, uint64_t i, int64_t *label)
@@ -164,7 +168,7 @@ static int recordio_label(const struct source *s, uint64_t i, int64_t *label)
         if (head[0] == RECORDIO_MAGIC && head[1] >> 29 == PART_WHOLE && head[2] == 0)
             return label_of(value, label);
     }
-    rc = recordio_read(s, i, &whole); /* several labels or parts: take the long way */
+    rc = source_read(s, i, &whole); /* several labels or parts: take the long way */
     *label = whole.label;
     sample_release(&whole);
     return rc;
@@ -174,7 +178,8 @@ const struct source_ops source_recordio = {
     .name = "recordio",
     .probe = recordio_probe,
     .open = recordio_open,
-    .read = recordio_read,
+    .extent = recordio_extent,
+    .unwrap = recordio_unwrap,
     .label = recordio_label,
     .locate = recordio_locate,
     .file = recordio_file,

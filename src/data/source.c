@@ -1,9 +1,11 @@
 #include "data/source.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -86,10 +88,66 @@ void source_close(struct source *s)
     free(s);
 }
 
-int source_read(const struct source *s, uint64_t i, struct sample *out)
+int source_extent(const struct source *s, uint64_t i, struct extent *out)
 {
     ASSERT(i < s->n_samples);
-    return s->ops->read(s, i, out);
+    *out = (struct extent){.fd = -1, .dir = AT_FDCWD, .path = s->path};
+    return s->ops->extent(s, i, out);
+}
+
+int extent_open(const struct extent *x, int flags)
+{
+    /* O_NONBLOCK: a pipe that took a file's place since the listing must not hang the worker. */
+    const int fd = openat(x->dir, x->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+
+    return fd < 0 ? err(E_IO, "open %s: %s", x->path, strerror(errno)) : fd;
+}
+
+int extent_bytes(const struct extent *x, int fd, size_t *n)
+{
+    struct stat st;
+
+    *n = (size_t)x->n;
+    if (x->n == EXTENT_WHOLE) {
+        if (fstat(fd, &st) < 0)
+            return err(E_IO, "stat %s: %s", x->path, strerror(errno));
+        if (!S_ISREG(st.st_mode))
+            return err(E_DATA, "%s is no regular file", x->path);
+        *n = (size_t)st.st_size;
+    }
+    if (*n > SOURCE_MAX_SAMPLE_BYTES)
+        return err(E_DATA, "the sample has %zu bytes, more than the %d allowed", *n,
+                   SOURCE_MAX_SAMPLE_BYTES);
+    return 0;
+}
+
+int source_unwrap(const struct source *s, uint64_t i, struct raw raw, struct sample *out)
+{
+    return s->ops->unwrap(s, i, raw, out);
+}
+
+static int read_extent(const struct extent *x, int fd, struct bytes *buf)
+{
+    size_t n;
+
+    TRY(extent_bytes(x, fd, &n));
+    bytes_resize(buf, n);
+    return file_pread(fd, buf->data, n, x->offset, x->path);
+}
+
+int source_read(const struct source *s, uint64_t i, struct sample *out)
+{
+    struct extent x;
+    int fd, rc;
+
+    TRY(source_extent(s, i, &x));
+    fd = x.fd >= 0 ? x.fd : extent_open(&x, 0);
+    TRY(fd);
+    rc = read_extent(&x, fd, &out->buf);
+    if (fd != x.fd)
+        close(fd);
+    TRY(rc);
+    return source_unwrap(s, i, (struct raw){out->buf.data, out->buf.n}, out);
 }
 
 void source_locate(const struct source *s, uint64_t i, char *text, size_t n)

@@ -21,12 +21,30 @@ struct sample {
     int64_t label; /* as stored: no offset applied, no range checked */
 };
 
+/* Where the stored bytes of a sample lie, so that whoever reads them can choose how. */
+struct extent {
+    int fd;           /* open for reading; -1: path has to be opened */
+    int dir;          /* path is relative to this folder, AT_FDCWD otherwise */
+    const char *path; /* the source's */
+    uint64_t file;    /* its number, below n_files */
+    uint64_t offset;
+    uint64_t n; /* EXTENT_WHOLE: all of the file */
+};
+#define EXTENT_WHOLE UINT64_MAX
+
+struct raw {
+    uint8_t *data;
+    size_t n;
+};
+
 struct source;
 struct source_ops {
     const char *name;
     int (*probe)(const char *path); /* 1: path is of this kind */
     int (*open)(struct source *s);  /* sets state, n_samples, n_classes and n_files */
-    int (*read)(const struct source *s, uint64_t i, struct sample *out);
+    int (*extent)(const struct source *s, uint64_t i, struct extent *out);
+    /* raw, n bytes of the extent that may be changed: sets data, n and label of *out. */
+    int (*unwrap)(const struct source *s, uint64_t i, struct raw raw, struct sample *out);
     int (*label)(const struct source *s, uint64_t i, int64_t *label);
     void (*locate)(const struct source *s, uint64_t i, char *text, size_t n);
     const char *(*class_name)(const struct source *s, int c); /* NULL: classes have no names */
@@ -50,7 +68,14 @@ int source_open(const char *path, struct source **out);
 int source_open_split(const char *dir, const char *split, struct source **out);
 void source_close(struct source *s); /* NULL is fine */
 
+/* extent, pread and unwrap. */
 int source_read(const struct source *s, uint64_t i, struct sample *out);
+/* For readers of their own: where, opening (the caller closes what is not x.fd), and how many bytes
+ * there are in the end, at most SOURCE_MAX_SAMPLE_BYTES. */
+int source_extent(const struct source *s, uint64_t i, struct extent *out);
+int extent_open(const struct extent *x, int flags);
+int extent_bytes(const struct extent *x, int fd, size_t *n);
+int source_unwrap(const struct source *s, uint64_t i, struct raw raw, struct sample *out);
 /* "file F" or "file F, record N, byte offset O", cut to n bytes. */
 void source_locate(const struct source *s, uint64_t i, char *text, size_t n);
 /* NULL when the format keeps no names. */

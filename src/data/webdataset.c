@@ -225,30 +225,32 @@ static int webdataset_label(const struct source *s, uint64_t i, int64_t *label)
     return 0;
 }
 
-/* Opens the archive anew: a data set may have more of them than a process may keep open. */
-static int webdataset_read(const struct source *s, uint64_t i, struct sample *out)
+/* The archive is opened anew: a data set may have more of them than a process may keep open. */
+static int webdataset_extent(const struct source *s, uint64_t i, struct extent *out)
 {
     const struct webdataset *const d = s->state;
     const struct place *const p = &d->places[i];
-    const char *const path = d->shards.all[p->shard];
-    int fd, rc;
 
-    TRY(webdataset_label(s, i, &out->label));
-    fd = file_open(path);
-    TRY(fd);
-    bytes_resize(&out->buf, p->n);
-    out->data = out->buf.data;
+    out->path = d->shards.all[p->shard];
+    out->file = p->shard;
+    out->offset = p->offset;
     out->n = p->n;
-    rc = file_pread(fd, out->buf.data, p->n, p->offset, path);
-    close(fd);
-    return rc;
+    return 0;
+}
+
+static int webdataset_unwrap(const struct source *s, uint64_t i, struct raw raw, struct sample *out)
+{
+    out->data = raw.data;
+    out->n = raw.n;
+    return webdataset_label(s, i, &out->label);
 }
 
 const struct source_ops source_webdataset = {
     .name = "webdataset",
     .probe = webdataset_probe,
     .open = webdataset_open,
-    .read = webdataset_read,
+    .extent = webdataset_extent,
+    .unwrap = webdataset_unwrap,
     .label = webdataset_label,
     .locate = webdataset_locate,
     .file = webdataset_file,
