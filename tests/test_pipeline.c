@@ -411,9 +411,45 @@ static void test_permute_is_a_permutation(void **state)
         }
 }
 
+/* Each stage works on every sample asked for, the ones before it on no more than are held, and
+ * those behind it not at all. */
+static void test_a_stage_runs_alone(void **state)
+{
+    enum { BATCHES = 40 };
+    char *const dir = mixed_folder(0);
+    struct source *const s = open_source(dir);
+
+    (void)state;
+    for (int stage = 0; stage < N_STAGES; stage++) {
+        struct pipeline_config f = train_config(s);
+        struct pipeline_counters c;
+        struct pipeline *p;
+
+        f.n_threads = 2;
+        f.alone = 1 + stage;
+        p = open_pipeline(&f);
+        for (int i = 0; i < BATCHES; i++)
+            pipeline_done(p, next(p));
+        pipeline_counters(p, &c);
+        pipeline_close(p);
+        for (int i = 0; i < N_STAGES; i++)
+            if (i == stage)
+                assert_true(c.stage[i].samples + (i > 0 ? 2 * 64 : 0) >= BATCHES * f.batch_size);
+            else
+                assert_int_equal(c.stage[i].samples, 0);
+        assert_true(c.stage[stage].busy_ns >= c.stage[stage].cpu_ns / 2);
+        assert_true(c.stage[stage].cpu_ns > 0);
+        assert_int_equal(c.n_replaced, 0);
+        assert_int_equal(c.read_bytes > 0, stage == STAGE_read);
+    }
+    source_close(s);
+    remove_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_stage_runs_alone),
         cmocka_unit_test(test_threads_and_prefetch_do_not_change_the_stream),
         cmocka_unit_test(test_records_give_the_same_stream_as_the_folder),
         cmocka_unit_test(test_a_resumed_stream_continues),

@@ -15,6 +15,16 @@ int64_t clock_ns(void)
     return read_ns(CLOCK_MONOTONIC);
 }
 
+int64_t clock_thread_ns(void)
+{
+    return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+int64_t clock_process_ns(void)
+{
+    return read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 int64_t clock_wall_ms(void)
 {
     return read_ns(CLOCK_REALTIME) / 1000000;

@@ -13,6 +13,10 @@
  * E_UNSUPPORTED where this process may not (it takes root, and /proc/sys to be writable). */
 int page_cache_drop_all(void);
 
+/* Bytes that this process has had read from storage so far, because they were not in memory
+ * (read_bytes of /proc/self/io); -1 when the system does not say. */
+int64_t page_cache_missed_bytes(void);
+
 /* The two below take an open file and its path for messages; E_IO when the system refuses. */
 
 /* Writes the file's dirty pages and asks the system to forget its pages. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/only.h"
 #include "cli/rule_sink.h"
 #include "cli/run_folder.h"
 #include "cli/run_set.h"
@@ -19,9 +20,13 @@
 #include "train/loop.h"
 #include "train/stop.h"
 
-enum only { ONLY_ALL, ONLY_EVALUATE };
+/* Stages of the input pipeline alone stand in the pipeline's order. */
+enum only { ONLY_ALL, ONLY_EVALUATE, ONLY_DATA, ONLY_READ };
 enum clear { CLEAR_AUTO, CLEAR_NO, CLEAR_YES, CLEAR_FILES };
-static const char *const only_names[] = {"all", "evaluate", NULL};
+static const char *const only_names[] = {"all", "evaluate", "data",
+#define STAGE(name) #name,
+#include "data/list.h"
+                                         NULL};
 static const char *const clear_names[] = {"auto", "no", "yes", "files", NULL};
 
 struct run_settings {
@@ -42,7 +47,8 @@ static const struct opt_row rows[] = {
     ROW("export", OPT_STRING, export, .arg = "FILE",
         .help = "Write the final weights to this safetensors file too, under the names of torchvision"),
     ROW("only", OPT_CHOICE, only, .dflt = "all", .choices = only_names, .arg = "STAGE",
-        .help = "Make one stage of the run: evaluate measures the weights of --init and trains nothing"),
+        .help = "Make one part of the run. evaluate: measure the weights of --init. data: the whole input pipeline into nothing; read, decode, "
+                "augment: this stage of it alone, the ones before it serving from memory; for --steps batches or an epoch, without a run folder"),
     ROW("ruleset", OPT_STRING, ruleset, .arg = "ROUND",
         .help = "The MLPerf round whose rules hold; the workload's own by default"),
     ROW("clear-cache", OPT_CHOICE, clear_cache, .dflt = "auto", .choices = clear_names, .arg = "WHAT",
@@ -508,6 +514,20 @@ static int run_task(struct run *r)
     return rc;
 }
 
+/* Of the input pipeline. */
+static int run_part(struct run *r)
+{
+    const struct run_settings *const own = &r->own;
+
+    if (is_set(own) || own->resume || own->init || own->export || own->out || own->dry_run)
+        return err(E_USAGE,
+                   "--only %s trains nothing and leaves no run folder; leave out --runs, --out, "
+                   "--resume, --init, --export and --dry-run",
+                   only_names[own->only]);
+    return run_only(&r->setup,
+                    (struct only_part){.alone = own->only - ONLY_DATA, .json = own->json});
+}
+
 static int take_ruleset(struct run *r)
 {
     r->setup.settings.ruleset = r->own.ruleset;
@@ -522,7 +542,9 @@ static int run(const struct command *self, int argc, char **argv)
     if (rc == 0)
         rc = take_ruleset(&r);
     if (rc == 0)
-        rc = is_set(&r.own) && !r.own.dry_run ? run_several(&r) : run_task(&r);
+        rc = r.own.only >= ONLY_DATA            ? run_part(&r)
+             : is_set(&r.own) && !r.own.dry_run ? run_several(&r)
+                                                : run_task(&r);
     else if (rc > 0)
         rc = EXIT_REACHED;
     setup_release(&r.setup);

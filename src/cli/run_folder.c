@@ -173,17 +173,33 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     str_add(out, "\n}\n");
 }
 
-static int write_stages(const char *dir, const struct pipeline_counters *c)
+/* Times are summed over the threads of a stage. Loader threads pass a sample through all of their
+ * stages, so it waits in front of the first (for bytes: not on a processor) and behind the last
+ * (for room in the ring); the thread that trains waits in front of copy. What can not be is empty.
+ */
+static int write_stages(const char *dir, const struct train_result *r)
 {
+    const struct pipeline_counters *const c = &r->counters;
+    const struct session_counters *const s = &r->session;
     struct str out = STR_INIT;
     int rc;
 
-    str_add(&out, "stage,samples,busy_ns\n");
-    for (int i = 0; i < N_STAGES; i++)
-        str_printf(&out, "%s,%llu,%lld\n", stage_get((enum stage_id)i)->name,
-                   (unsigned long long)c->stage[i].samples, (long long)c->stage[i].busy_ns);
-    str_printf(&out, "consumer_wait,,%lld\nworker_wait,,%lld\n", (long long)c->consumer_wait_ns,
-               (long long)c->worker_wait_ns);
+    str_add(&out, "stage,samples,busy_ns,cpu_ns,input_wait_ns,output_wait_ns\n");
+    for (int i = 0; i < N_STAGES; i++) {
+        str_printf(&out, "%s,%llu,%lld,%lld,", stage_get((enum stage_id)i)->name,
+                   (unsigned long long)c->stage[i].samples, (long long)c->stage[i].busy_ns,
+                   (long long)c->stage[i].cpu_ns);
+        if (i == 0)
+            str_printf(&out, "%lld", (long long)(c->stage[i].busy_ns - c->stage[i].cpu_ns));
+        str_add(&out, ",");
+        if (i == N_STAGES - 1)
+            str_printf(&out, "%lld", (long long)c->worker_wait_ns);
+        str_add(&out, "\n");
+    }
+    str_printf(&out, "copy,%llu,%lld,,%lld,\ncompute,%llu,%lld,,,\n",
+               (unsigned long long)s->samples, (long long)s->copy_ns,
+               (long long)c->consumer_wait_ns, (unsigned long long)s->samples,
+               (long long)s->compute_ns);
     rc = write_text(dir, "stages.csv", &out);
     str_release(&out);
     return rc;
@@ -198,7 +214,7 @@ int run_folder_write_result(const char *dir, const struct setup *s, const struct
     run_folder_result_json(s, task, r, &out);
     rc = write_text(dir, "result.json", &out);
     str_release(&out);
-    return rc < 0 ? rc : write_stages(dir, &r->counters);
+    return rc < 0 ? rc : write_stages(dir, r);
 }
 
 int run_folder_keep_log(const char *dir)

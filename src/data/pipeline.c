@@ -48,6 +48,7 @@ static int check_config(struct pipeline_config *f)
     if (f->prefetch < 1 || f->prefetch > MAX_PREFETCH)
         return err(E_USAGE, "prefetch of %d batches is outside 1..%d", f->prefetch, MAX_PREFETCH);
     ASSERT(f->rank >= 0 && f->rank < f->n_ranks);
+    ASSERT(f->alone >= 0 && f->alone <= N_STAGES);
     TRY(augment_train_check(&f->train));
     TRY(augment_eval_check(&f->eval));
     if (f->synthetic && (f->n_synthetic < 1 || f->n_classes < 1))
@@ -132,6 +133,16 @@ static size_t chunk_size(const struct pipeline_config *f)
     return n < 1 ? 1 : n > MAX_CHUNK ? MAX_CHUNK : n;
 }
 
+static void worker_release(struct worker *w)
+{
+    for (size_t i = 0; i < w->n_held; i++) {
+        sample_release(&w->held[i].sample);
+        image_release(&w->held[i].image);
+    }
+    free(w->held);
+    work_release(&w->work);
+}
+
 static int start_workers(struct pipeline *p)
 {
     const struct pipeline_config *const f = &p->config;
@@ -150,11 +161,13 @@ static int start_workers(struct pipeline *p)
         w->work.train = f->mode == PIPELINE_TRAIN ? &f->train : NULL;
         w->work.eval = f->mode == PIPELINE_EVAL ? &f->eval : NULL;
         w->work.seed = f->seed;
+        if (f->alone > 1)
+            w->held = xcalloc(MAX_HELD, sizeof(*w->held));
         rc = pthread_create(&w->thread, NULL, worker_main, w);
         if (rc == 0)
             p->n_started++;
         else
-            work_release(&w->work);
+            worker_release(w);
     }
     pthread_sigmask(SIG_SETMASK, &saved, NULL);
     return rc ? err(E_IO, "start loader thread %d of %d: %s", p->n_started + 1, f->n_threads,
@@ -230,7 +243,7 @@ void pipeline_close(struct pipeline *p)
     pthread_mutex_unlock(&p->lock);
     for (int i = 0; i < p->n_started; i++) {
         pthread_join(p->workers[i].thread, NULL);
-        work_release(&p->workers[i].work);
+        worker_release(&p->workers[i]);
     }
     for (int i = 0; i < p->config.prefetch; i++)
         slot_release(&p->slots[i]);

@@ -49,6 +49,10 @@ struct pipeline_config {
      * rest of the machine can do. n_synthetic samples make an epoch; n_classes must be given. */
     int synthetic;
     uint64_t n_synthetic;
+    /* 1 + enum stage_id: this stage alone, for its capacity. The stages before it run once for the
+     * first few samples of each worker, which are kept and serve again and again; those behind it
+     * do not run, so the pixels mean nothing. 0: all stages. */
+    int alone;
 };
 
 enum tensor_id { BATCH_IMAGES, BATCH_LABELS, BATCH_WEIGHTS, BATCH_INDICES, N_BATCH_TENSORS };
@@ -81,6 +85,7 @@ struct pipeline_counters {
     struct {
         uint64_t samples;
         int64_t busy_ns; /* wall clock, summed over workers */
+        int64_t cpu_ns;  /* of it on a processor; the rest waited for bytes or for a processor */
     } stage[N_STAGES];
     uint64_t read_bytes, batches;
     /* of the batches delivered, so the same for any number of threads: */

@@ -29,10 +29,20 @@ struct slot {
     char reason[1024];
 };
 
+/* What the stages before the one that runs alone have made of a sample. */
+enum { MAX_HELD = 64, MAX_HELD_BYTES = 32 << 20 };
+struct held {
+    struct sample sample;
+    struct view view;
+    struct image image;
+};
+
 struct worker {
     struct pipeline *p;
     pthread_t thread;
     struct work work;
+    struct held *held; /* MAX_HELD of them when a stage behind the first runs alone */
+    size_t n_held, held_bytes, next_held;
     struct pipeline_counters counters; /* since the last chunk */
 };
 

@@ -31,16 +31,65 @@ static int64_t sample_at(const struct pipeline *p, const struct chunk *c, size_t
     return (int64_t)random_permute(key, p->n_samples, part.first + i);
 }
 
+static int run_stage(struct worker *w, enum stage_id i)
+{
+    const int64_t start = clock_ns(), cpu = clock_thread_ns();
+    const int rc = stage_get(i)->run(&w->work);
+
+    w->counters.stage[i].cpu_ns += clock_thread_ns() - cpu;
+    w->counters.stage[i].busy_ns += clock_ns() - start;
+    w->counters.stage[i].samples++;
+    return rc;
+}
+
+/* Makes what stage last works on from sample w->work.index, with buffers of its own. */
+static int hold(struct worker *w, enum stage_id last)
+{
+    struct held *const h = &w->held[w->n_held];
+    int rc = 0;
+
+    for (enum stage_id i = 0; i < last && rc == 0; i++)
+        rc = stage_get(i)->run(&w->work);
+    if (rc < 0)
+        return rc;
+    *h = (struct held){w->work.sample, w->work.view, w->work.image};
+    w->work.sample = (struct sample){0};
+    w->work.image = (struct image){0};
+    w->n_held++;
+    w->held_bytes += h->sample.buf.cap + h->image.px.cap;
+    return 0;
+}
+
+/* The stage on a sample that is held already, or on one more while there is room. */
+static int run_alone(struct worker *w, enum stage_id stage)
+{
+    const struct work own = w->work;
+    int rc;
+
+    if (stage == 0)
+        return run_stage(w, stage);
+    if (w->n_held < MAX_HELD && w->held_bytes < MAX_HELD_BYTES)
+        return hold(w, stage);
+    const struct held *const h = &w->held[w->next_held++ % w->n_held];
+
+    w->work.sample = h->sample;
+    if (stage > STAGE_decode) {
+        w->work.view = h->view;
+        w->work.image = h->image;
+    }
+    rc = run_stage(w, stage);
+    w->work.sample = own.sample;
+    if (stage > STAGE_decode)
+        w->work.image = own.image;
+    return rc;
+}
+
 static int run_stages(struct worker *w)
 {
-    for (enum stage_id i = 0; i < N_STAGES; i++) {
-        const int64_t start = clock_ns();
-        const int rc = stage_get(i)->run(&w->work);
-
-        w->counters.stage[i].busy_ns += clock_ns() - start;
-        w->counters.stage[i].samples++;
-        TRY(rc);
-    }
+    if (w->p->config.alone)
+        return run_alone(w, (enum stage_id)(w->p->config.alone - 1));
+    for (enum stage_id i = 0; i < N_STAGES; i++)
+        TRY(run_stage(w, i));
     return 0;
 }
 
@@ -71,12 +120,15 @@ static int fill_sample(struct worker *w, const struct batch *b, size_t i)
     w->work.dst = (uint8_t *)b->tensor[BATCH_IMAGES].data + i * w->p->sample_bytes;
     rc = run_stages(w);
     TRY(rc);
+    if (f->alone > 1)
+        return 0; /* it worked on another sample */
     w->counters.read_bytes += w->work.sample.n;
     label = w->work.sample.label + f->label_offset;
     TRY(check_label(f, label));
     ((int32_t *)b->tensor[BATCH_LABELS].data)[i] = (int32_t)label;
     ((int64_t *)b->tensor[BATCH_INDICES].data)[i] = (int64_t)w->work.index;
-    count_traits(w);
+    if (!f->alone)
+        count_traits(w);
     return 0;
 }
 
@@ -197,6 +249,7 @@ static void add_counters(struct pipeline_counters *sum, struct slot *slot,
     for (size_t i = 0; i < N_STAGES; i++) {
         sum->stage[i].samples += part->stage[i].samples;
         sum->stage[i].busy_ns += part->stage[i].busy_ns;
+        sum->stage[i].cpu_ns += part->stage[i].cpu_ns;
     }
     for (size_t i = 0; i < N_TRAITS; i++)
         slot->n_trait[i] += part->n_trait[i];

@@ -44,6 +44,7 @@ struct pipeline_config data_config(const struct data_settings *s)
         .label_offset = (int)s->label_offset,
         .max_pixels = s->max_pixels,
         .synthetic = s->synthetic,
+        .alone = s->alone,
         .n_synthetic = (uint64_t)s->synthetic_samples,
     };
 }

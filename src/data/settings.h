@@ -10,6 +10,7 @@ struct data_settings {
     char *data_dir;
     long long num_threads, prefetch, max_pixels, label_offset, synthetic_samples;
     int on_bad, synthetic, exif;
+    int alone; /* no option: see pipeline.h */
 };
 
 extern const struct opt_table data_options;

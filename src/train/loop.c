@@ -37,16 +37,24 @@ const char *train_status_name(enum train_status s)
     return names[s];
 }
 
-/* Tells the caller where the run stands, so that a run that is killed leaves more than its log. */
-static void tell_progress(struct loop *l)
+static void note_counts(struct loop *l)
 {
     struct train_result *const r = l->result;
 
     r->steps = l->step;
     r->epochs = l->steps_per_epoch ? l->step / l->steps_per_epoch : 0;
-    r->run_ns = clock_ns() - l->run_start;
     if (l->pipeline)
         pipeline_counters(l->pipeline, &r->counters);
+    r->session = l->session.counters;
+}
+
+/* Tells the caller where the run stands, so that a run that is killed leaves more than its log. */
+static void tell_progress(struct loop *l)
+{
+    struct train_result *const r = l->result;
+
+    note_counts(l);
+    r->run_ns = clock_ns() - l->run_start;
     if (l->run->progress)
         l->run->progress(l->run->progress_context, r);
 }
@@ -446,12 +454,7 @@ static int fail(struct loop *l, int rc)
 
 static void finish(struct loop *l)
 {
-    struct train_result *const r = l->result;
-
-    r->steps = l->step;
-    r->epochs = l->steps_per_epoch ? l->step / l->steps_per_epoch : 0;
-    if (l->pipeline)
-        pipeline_counters(l->pipeline, &r->counters);
+    note_counts(l);
     pipeline_close(l->pipeline);
     if (l->metric)
         metric_free(l->metric);

@@ -71,6 +71,7 @@ struct train_result {
     const struct cache_clear *cache; /* the run's */
     int exit_code; /* of the program, set by the command at the run's end; -1: not there yet */
     struct pipeline_counters counters; /* of the training pipeline */
+    struct session_counters session;
 };
 
 const char *train_status_name(enum train_status s);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 static int build_training(struct session *s)
@@ -171,13 +172,29 @@ static int follow_scale(struct session *s, struct plan *p, long long number,
     return err_prefix(E_NUMERIC, "step %lld: ", number + 1);
 }
 
-int session_step(struct session *s, const struct batch *b, double lr, long long number,
-                 struct step_result *out)
+int session_copy(struct session *s, const struct batch *b)
+{
+    for (size_t part = 0; part < (size_t)s->settings->accumulate; part++)
+        TRY(feed(&s->train, b, (size_t)s->micro_batch, part));
+    return 0;
+}
+
+static int feed_timed(struct session *s, const struct batch *b, size_t part)
+{
+    const int64_t start = clock_ns();
+
+    TRY(feed(&s->train, b, (size_t)s->micro_batch, part));
+    s->counters.copy_ns += clock_ns() - start;
+    return 0;
+}
+
+static int step(struct session *s, const struct batch *b, double lr, long long number,
+                struct step_result *out)
 {
     *out = (struct step_result){0};
     TRY(feed_rates(s, &s->train, lr, number));
     for (size_t part = 0; part < (size_t)s->settings->accumulate; part++) {
-        TRY(feed(&s->train, b, (size_t)s->micro_batch, part));
+        TRY(feed_timed(s, b, part));
         TRY(plan_run(&s->train, 0));
         TRY(read_loss(&s->train, out));
         if (!isfinite(out->loss))
@@ -188,6 +205,17 @@ int session_step(struct session *s, const struct batch *b, double lr, long long 
     TRY(feed_rates(s, &s->apply, lr, number)); /* not earlier: the plans share one workspace */
     TRY(plan_run(&s->apply, 0));
     return follow_scale(s, &s->apply, number, out);
+}
+
+int session_step(struct session *s, const struct batch *b, double lr, long long number,
+                 struct step_result *out)
+{
+    const int64_t start = clock_ns(), copied = s->counters.copy_ns;
+
+    TRY(step(s, b, lr, number, out));
+    s->counters.samples += b->n_real;
+    s->counters.compute_ns += clock_ns() - start - (s->counters.copy_ns - copied);
+    return 0;
 }
 
 int session_evaluate(struct session *s, const struct batch *b, struct metric *m,

@@ -11,6 +11,12 @@
 #include "train/task.h"
 #include "train/weights.h"
 
+/* Of the training steps so far. copy: batches into the plan's inputs. */
+struct session_counters {
+    uint64_t samples; /* with weight */
+    int64_t copy_ns, compute_ns;
+};
+
 struct session {
     const struct task *task;
     const struct train_settings *settings;
@@ -22,6 +28,7 @@ struct session {
     struct plan train, apply, eval; /* apply only when accumulating */
     float *scores;                  /* of one evaluation batch; NULL when the task has none */
     struct loss_scale loss_scale;
+    struct session_counters counters;
     int accumulates;
     int micro_batch; /* samples in one run of the train plan, and in one of evaluation */
 };
@@ -42,6 +49,8 @@ struct step_result {
  * the step, and the reason names the first op whose result was not finite. */
 int session_step(struct session *s, const struct batch *b, double lr, long long number,
                  struct step_result *out);
+/* The first part of a step and no more: the batch into the inputs. */
+int session_copy(struct session *s, const struct batch *b);
 /* Evaluates one batch: adds to the metric, and loss and weight to *out. */
 int session_evaluate(struct session *s, const struct batch *b, struct metric *m,
                      struct step_result *out);

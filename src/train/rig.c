@@ -1,0 +1,111 @@
+#include "train/rig.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/page_cache.h"
+#include "train/stop.h"
+
+/* Clocks and counters at one moment. */
+static void mark(struct pipeline *p, struct rig_reading *m)
+{
+    *m = (struct rig_reading){.wall_ns = clock_ns(),
+                              .cpu_ns = clock_process_ns(),
+                              .disk_bytes = page_cache_missed_bytes()};
+    pipeline_counters(p, &m->counters);
+}
+
+static void subtract(struct pipeline_counters *from, const struct pipeline_counters *b)
+{
+    for (int i = 0; i < N_STAGES; i++) {
+        from->stage[i].samples -= b->stage[i].samples;
+        from->stage[i].busy_ns -= b->stage[i].busy_ns;
+        from->stage[i].cpu_ns -= b->stage[i].cpu_ns;
+    }
+    for (int i = 0; i < N_TRAITS; i++)
+        from->n_trait[i] -= b->n_trait[i];
+    from->read_bytes -= b->read_bytes;
+    from->batches -= b->batches;
+    from->n_replaced -= b->n_replaced;
+    from->consumer_wait_ns -= b->consumer_wait_ns;
+    from->worker_wait_ns -= b->worker_wait_ns;
+}
+
+static int one_batch(const struct rig *rig, struct pipeline *p, enum rig_work what,
+                     uint64_t *n_samples)
+{
+    const struct batch *b;
+    int rc = 0;
+
+    if (stop_requested())
+        return err(E_STOPPED, "stopped by %s", stop_signal_name());
+    TRY(pipeline_next(p, &b));
+    ASSERT(b);
+    if (what != RIG_DROP)
+        rc = rig->work(rig->context, what, b);
+    *n_samples += b->n_real;
+    pipeline_done(p, b);
+    return rc;
+}
+
+static int measure(const struct rig *rig, struct pipeline *p, enum rig_work what,
+                   struct rig_window w, struct rig_reading *out)
+{
+    struct rig_reading start;
+    uint64_t samples = 0, first;
+    int64_t end;
+
+    TRY(one_batch(rig, p, what, &samples));
+    mark(p, &start);
+    end = start.wall_ns + w.ns;
+    first = samples;
+    for (int i = 0; i < w.batches || clock_ns() < end; i++)
+        TRY(one_batch(rig, p, what, &samples));
+    mark(p, out);
+    out->samples = samples - first;
+    out->wall_ns -= start.wall_ns;
+    out->cpu_ns -= start.cpu_ns;
+    out->disk_bytes -= out->disk_bytes < 0 ? 0 : start.disk_bytes;
+    subtract(&out->counters, &start.counters);
+    return 0;
+}
+
+int rig_run(const struct rig *rig, struct rig_loader how, enum rig_work what, struct rig_window w,
+            struct rig_reading *out)
+{
+    struct pipeline *p;
+    int rc;
+
+    TRY(rig->open(rig->context, how, &p));
+    rc = measure(rig, p, what, w, out);
+    pipeline_close(p);
+    return rc;
+}
+
+double rig_rate(const struct rig_reading *r)
+{
+    uint64_t made = 0, n = r->samples;
+
+    for (int i = 0; i < N_STAGES; i++)
+        made = r->counters.stage[i].samples > made ? r->counters.stage[i].samples : made;
+    if (made > 0 && made < n)
+        n = made;
+    return r->wall_ns > 0 ? (double)n * 1e9 / (double)r->wall_ns : 0;
+}
+
+void rig_add_stages_json(const struct pipeline_counters *c, struct str *out)
+{
+    json_add_key(out, "stages");
+    str_add(out, "{");
+    for (int i = 0; i < N_STAGES; i++) {
+        if (c->stage[i].samples == 0)
+            continue;
+        json_add_key(out, stage_get((enum stage_id)i)->name);
+        str_add(out, "{");
+        json_add_real(out, "samples", (double)c->stage[i].samples);
+        json_add_real(out, "busy_ns", (double)c->stage[i].busy_ns);
+        json_add_real(out, "cpu_ns", (double)c->stage[i].cpu_ns);
+        str_add(out, "}");
+    }
+    str_add(out, "}");
+}
