@@ -10,6 +10,7 @@
 
 #include "base/cgroup.h"
 #include "base/err.h"
+#include "base/file.h"
 
 /* "0-3,8" names five processors. 0 when it is no such list. */
 static int count_list(const char *s)
@@ -143,4 +144,27 @@ int cpus_find(const char *root, struct cpus *c)
     else
         snprintf(c->how, sizeof(c->how), "all %d processors of the machine", c->count);
     return 0;
+}
+
+int64_t cpus_waited_ns(void)
+{
+    static const char tasks[] = "/proc/self/task";
+    struct file_names names;
+    int64_t sum = -1;
+
+    if (file_list(tasks, &names) < 0)
+        return -1;
+    for (size_t i = 0; i < names.n; i++) {
+        char path[64];
+        char *text;
+        long long ran, waited;
+
+        snprintf(path, sizeof(path), "%s/%.20s/schedstat", tasks, names.all[i]);
+        text = cgroup_slurp("", path); /* NULL when the thread has ended since */
+        if (text && sscanf(text, "%lld %lld", &ran, &waited) == 2)
+            sum = (sum < 0 ? 0 : sum) + waited;
+        free(text);
+    }
+    file_names_release(&names);
+    return sum;
 }

@@ -4,6 +4,8 @@
 #ifndef STAVE_BASE_CPUS_H
 #define STAVE_BASE_CPUS_H
 
+#include <stdint.h>
+
 struct cpus {
     int count;           /* what to use */
     int affinity;        /* bits in the mask */
@@ -17,5 +19,9 @@ struct cpus {
 
 /* root is "" for the real machine, or a folder holding proc/ and sys/ for tests. */
 int cpus_find(const char *root, struct cpus *c);
+
+/* How long the living threads of this process have wanted a processor and waited for one, added up
+ * since each began, nanoseconds (/proc/self/task/N/schedstat); -1 when the system does not say. */
+int64_t cpus_waited_ns(void);
 
 #endif

@@ -1,6 +1,7 @@
 #include "train/rig.h"
 
 #include "base/clock.h"
+#include "base/cpus.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/page_cache.h"
@@ -11,6 +12,7 @@ static void mark(struct pipeline *p, struct rig_reading *m)
 {
     *m = (struct rig_reading){.wall_ns = clock_ns(),
                               .cpu_ns = clock_process_ns(),
+                              .starved_ns = cpus_waited_ns(),
                               .disk_bytes = page_cache_missed_bytes()};
     pipeline_counters(p, &m->counters);
 }
@@ -65,6 +67,7 @@ static int measure(const struct rig *rig, struct pipeline *p, enum rig_work what
     out->samples = samples - first;
     out->wall_ns -= start.wall_ns;
     out->cpu_ns -= start.cpu_ns;
+    out->starved_ns -= out->starved_ns < 0 ? 0 : start.starved_ns;
     out->disk_bytes -= out->disk_bytes < 0 ? 0 : start.disk_bytes;
     subtract(&out->counters, &start.counters);
     return 0;
@@ -91,6 +94,13 @@ double rig_rate(const struct rig_reading *r)
     if (made > 0 && made < n)
         n = made;
     return r->wall_ns > 0 ? (double)n * 1e9 / (double)r->wall_ns : 0;
+}
+
+double rig_starved(const struct rig_reading *r)
+{
+    const double wanted = (double)(r->starved_ns + r->cpu_ns);
+
+    return r->starved_ns > 0 && wanted > 0 ? (double)r->starved_ns / wanted : 0;
 }
 
 void rig_add_stages_json(const struct pipeline_counters *c, struct str *out)

@@ -35,6 +35,7 @@ struct rig_reading {
     uint64_t samples; /* with weight */
     int64_t wall_ns;
     int64_t cpu_ns;     /* of all threads of this process */
+    int64_t starved_ns; /* that they wanted a processor and waited for it; -1: not known */
     int64_t disk_bytes; /* that came from storage, not from memory; -1: not known */
     struct pipeline_counters counters;
 };
@@ -45,6 +46,8 @@ int rig_run(const struct rig *rig, struct rig_loader how, enum rig_work what, st
 /* Samples per second. What the ring lost in stock during the window is no lasting rate and does not
  * count. */
 double rig_rate(const struct rig_reading *r);
+/* Share of the time in which threads wanted a processor that they waited for it; 0: not known. */
+double rig_starved(const struct rig_reading *r);
 /* Appends "stages": {"read": {"samples": N, "busy_ns": N, "cpu_ns": N}, ...}, those that ran. */
 void rig_add_stages_json(const struct pipeline_counters *c, struct str *out);
 
