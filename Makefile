@@ -106,6 +106,10 @@ $(BUILD)/nomem: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/nomem/*.c)) $(BUILD
 	$(call say,LINK)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
+$(BUILD)/throttle: $(BUILD)/tests/throttle/throttle.o $(BUILD)/libstave.a
+	$(call say,LINK)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+
 $(BUILD)/stave.1: $(BUILD)/stave
 	$(call say,MAN)
 	@$< man >$@.tmp && mv $@.tmp $@
@@ -137,6 +141,7 @@ bundle: $(FUZZERS)
 	@cp tests/fuzz/run $(BUILD)/bundle
 	@ldd $(FUZZERS) | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | grep -E 'lib(jpeg|png|cjson|yaml|z|stdc|gcc)' | sort -u | xargs cp -Lt $(BUILD)/bundle/lib
 nomem: $(BUILD)/nomem ; @$< $(STRIDE)
+throttle: $(BUILD)/throttle ; @$< $(SEED)
 man: $(BUILD)/stave.1
 check: ; ./check
 check-unit: $(if $(NAMES),all $(NAMES:%=$(BUILD)/tests/test_%),tests) ; @tests/run $(BUILD)/tests $(NAMES)
@@ -158,10 +163,11 @@ help:
 	@echo '  fuzz           the fuzz targets (clang); tests/fuzz/run SECONDS runs them'
 	@echo '  fuzz-bundle    the same as a folder for another machine'
 	@echo '  nomem          let each allocation fail in turn [STRIDE=N: each N-th]'
+	@echo '  throttle       hold one stage of training back and see whether it is named [SEED=N]'
 	@echo '  format         rewrite by .clang-format         format-check  only look'
 	@echo '  install        to DESTDIR and PREFIX            clean       remove the build folders'
 
 FORCE:
-.PHONY: all tests fuzz fuzzers fuzz-bundle bundle nomem man check check-unit faults check-deps format format-check install clean help FORCE
+.PHONY: all tests fuzz fuzzers fuzz-bundle bundle nomem throttle man check check-unit faults check-deps format format-check install clean help FORCE
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

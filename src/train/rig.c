@@ -1,5 +1,7 @@
 #include "train/rig.h"
 
+#include <math.h>
+
 #include "base/clock.h"
 #include "base/cpus.h"
 #include "base/err.h"
@@ -96,11 +98,11 @@ double rig_rate(const struct rig_reading *r)
     return r->wall_ns > 0 ? (double)n * 1e9 / (double)r->wall_ns : 0;
 }
 
-double rig_starved(const struct rig_reading *r)
+double rig_starved(const struct rig_reading *r, int threads)
 {
-    const double wanted = (double)(r->starved_ns + r->cpu_ns);
+    const double wanted = (double)(r->starved_ns + r->cpu_ns), wall = (double)r->wall_ns * threads;
 
-    return r->starved_ns > 0 && wanted > 0 ? (double)r->starved_ns / wanted : 0;
+    return r->starved_ns > 0 && wall > 0 ? (double)r->starved_ns / fmax(wanted, wall) : 0;
 }
 
 void rig_add_stages_json(const struct pipeline_counters *c, struct str *out)

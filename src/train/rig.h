@@ -46,8 +46,9 @@ int rig_run(const struct rig *rig, struct rig_loader how, enum rig_work what, st
 /* Samples per second. What the ring lost in stock during the window is no lasting rate and does not
  * count. */
 double rig_rate(const struct rig_reading *r);
-/* Share of the time in which threads wanted a processor that they waited for it; 0: not known. */
-double rig_starved(const struct rig_reading *r);
+/* Share of its time that this many threads lost because they wanted a processor and waited for it;
+ * where more wanted one, of those. 0: not known. */
+double rig_starved(const struct rig_reading *r, int threads);
 /* Appends "stages": {"read": {"samples": N, "busy_ns": N, "cpu_ns": N}, ...}, those that ran. */
 void rig_add_stages_json(const struct pipeline_counters *c, struct str *out);
 

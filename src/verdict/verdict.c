@@ -38,13 +38,18 @@ static enum stave device_stage(const struct staves *s)
 }
 
 /* Reading that gives no more alone than the whole loader is at its end, however many threads wait
- * for it; otherwise the stage that takes most of a thread's time. */
+ * for it, unless they wait for a processor. */
+static int is_read_out(const struct staves *s)
+{
+    return s->alone[STAVE_READ] > 0 && s->read_starved <= starved_share &&
+           s->alone[STAVE_READ] <= s->loader * (1 + tolerance(s));
+}
+
+/* Otherwise the stage that takes most of a thread's time. */
 static enum stave loader_stage(const struct staves *s)
 {
     enum stave most = STAVE_READ;
 
-    if (s->alone[STAVE_READ] > 0 && s->alone[STAVE_READ] <= s->loader * (1 + tolerance(s)))
-        return STAVE_READ;
     for (enum stave i = STAVE_DECODE; i < N_LOADER_STAVES; i++)
         if (s->busy_s[i] > s->busy_s[most])
             most = i;
@@ -73,7 +78,7 @@ static double without_read(const struct staves *s)
     return busy_s > 0 ? s->threads / busy_s : INFINITY;
 }
 
-/* One side of the run: its level, processor seconds a sample, and how much it waited for one. */
+/* One side of the run: its level, processor seconds a sample, and what it lost. */
 struct load {
     double level, cpu_s, starved;
 };
@@ -87,9 +92,9 @@ static void judge_cores(const struct staves *s, struct verdict *v, struct load l
 
 static void judge_loader(const struct staves *s, struct verdict *v)
 {
-    v->shortest = loader_stage(s);
+    v->shortest = is_read_out(s) ? STAVE_READ : loader_stage(s);
     v->next = s->device;
-    if (s->loader_starved > starved_share)
+    if (!is_read_out(s) && s->loader_starved > starved_share)
         judge_cores(s, v, (struct load){s->loader, s->loader_cpu_s, s->loader_starved});
     else if (v->shortest == STAVE_READ)
         v->next = fmin(s->device, without_read(s));

@@ -17,8 +17,16 @@
 
 /* read, decode and augment in the loader; copy and compute on the device; cores: processors that
  * the stages want and do not get. */
-enum stave { STAVE_READ, STAVE_DECODE, STAVE_AUGMENT, STAVE_COPY, STAVE_COMPUTE, STAVE_CORES };
-enum { N_STAGE_STAVES = STAVE_CORES, N_LOADER_STAVES = STAVE_COPY };
+enum stave {
+    STAVE_READ,
+    STAVE_DECODE,
+    STAVE_AUGMENT,
+    STAVE_COPY,
+    STAVE_COMPUTE,
+    STAVE_CORES,
+    N_LOADER_STAVES = STAVE_COPY,
+    N_STAGE_STAVES = STAVE_CORES
+};
 
 /* Rates in samples per second, 0 for not measured; times in seconds a sample. */
 struct staves {
@@ -29,8 +37,8 @@ struct staves {
     double loader, device, run; /* loader into nothing; device on a batch that is there; together */
     double busy_s[N_LOADER_STAVES];    /* thread time of each stage in the loader */
     double loader_cpu_s, device_cpu_s; /* processor time, all threads */
-    /* Share of the time in which threads wanted a processor that they waited for one. */
-    double loader_starved, device_starved, run_starved;
+    /* Share of its time that each side lost because its threads waited for a processor. */
+    double read_starved, loader_starved, device_starved, run_starved;
     double read_more; /* rate of reading alone with more threads, and how many: does it scale? */
     int more_threads;
     double sample_bytes; /* as stored */

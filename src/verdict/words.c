@@ -92,9 +92,9 @@ static void add_cores(const struct staves *s, const struct verdict *v, struct st
 
     if (v->others)
         str_printf(out,
-                   "Threads wanted a processor and waited for one %.0f %% of the time, and this "
-                   "run did not get all %g: other processes take them. Without these the level "
-                   "would be about %s.\n",
+                   "%.0f %% of the time is lost waiting for a processor, and this run does not get "
+                   "all %g: other processes take them. Without these the level would be about "
+                   "%s.\n",
                    100 * starved, s->cpus, rate(v->next).s);
     else if (v->more_cpus > 0) {
         str_printf(out,
@@ -105,8 +105,8 @@ static void add_cores(const struct staves *s, const struct verdict *v, struct st
         str_printf(out, " would raise the level to %s.\n", rate(v->next).s);
     } else
         str_printf(out,
-                   "Threads wanted a processor and waited for one %.0f %% of the time, and this "
-                   "run had all %g: fewer threads lose nothing, more processors would gain.\n",
+                   "%.0f %% of the time is lost waiting for a processor, and this run has all %g: "
+                   "fewer threads would lose nothing, more processors would gain.\n",
                    100 * starved, s->cpus);
 }
 

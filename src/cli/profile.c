@@ -1,0 +1,144 @@
+#include "cli/profile.h"
+
+#include "base/err.h"
+
+/* What a phase opens and does. */
+struct phase {
+    const char *name;
+    enum rig_work work;
+    int alone;     /* 1 + stage, 0: all */
+    int synthetic; /* no loader */
+    int reads;     /* needs stored bytes */
+    enum pipeline_mode mode;
+};
+
+static const struct phase phases[] = {
+    [PHASE_READ] = {"read", RIG_DROP, 1 + STAGE_read, 0, 1, PIPELINE_TRAIN},
+    [PHASE_READ_MORE] = {"read, twice the threads", RIG_DROP, 1 + STAGE_read, 0, 1, PIPELINE_TRAIN},
+    [PHASE_DECODE] = {"decode", RIG_DROP, 1 + STAGE_decode, 0, 0, PIPELINE_TRAIN},
+    [PHASE_AUGMENT] = {"augment", RIG_DROP, 1 + STAGE_augment, 0, 0, PIPELINE_TRAIN},
+    [PHASE_LOADER] = {"loader", RIG_DROP, 0, 0, 1, PIPELINE_TRAIN},
+    [PHASE_COPY] = {"copy", RIG_COPY, 0, 1, 0, PIPELINE_TRAIN},
+    [PHASE_DEVICE] = {"model, synthetic data", RIG_STEP, 0, 1, 0, PIPELINE_TRAIN},
+    [PHASE_EVALUATE] = {"evaluate, synthetic data", RIG_EVALUATE, 0, 1, 0, PIPELINE_EVAL},
+    [PHASE_RUN] = {"run", RIG_STEP, 0, 0, 1, PIPELINE_TRAIN},
+};
+
+const char *phase_name(enum profile_phase p)
+{
+    return phases[p].name;
+}
+
+int phase_threads(const struct profile *p, enum profile_phase id)
+{
+    if (phases[id].work != RIG_DROP)
+        return 1;
+    return id == PHASE_READ_MORE ? 2 * p->loader.threads : p->loader.threads;
+}
+
+static int measure(struct profile *p, const struct rig *rig, enum profile_phase id, int round)
+{
+    const struct phase *const f = &phases[id];
+    struct rig_loader how = p->loader;
+    struct rig_window w = p->window;
+
+    how.alone = f->alone;
+    how.synthetic = f->synthetic;
+    how.mode = f->mode;
+    if (!f->synthetic && f->work == RIG_DROP)
+        how.threads = phase_threads(p, id);
+    if (p->tell)
+        p->tell(p->context, round, id);
+    if (f->reads && p->before_read)
+        TRY(p->before_read(p->context));
+    if (id < PHASE_LOADER)
+        w.ns /= 4;
+    return rig_run(rig, how, f->work, w, &p->reading[id][round]);
+}
+
+int profile_measure(struct profile *p, const struct rig *rig)
+{
+    ASSERT(p->rounds > 0 && p->rounds <= PROFILE_MAX_ROUNDS);
+    for (int round = 0; round < p->rounds; round++)
+        for (enum profile_phase i = 0; i < N_PHASES; i++)
+            TRY(measure(p, rig, i, round));
+    return 0;
+}
+
+/* The median of an even number is the lower one of the middle, so that it was really measured. */
+struct profile_rate profile_rate(const struct profile *p, enum profile_phase phase)
+{
+    struct profile_rate r = {0};
+
+    for (int i = 0; i < p->rounds; i++) {
+        const double rate = rig_rate(&p->reading[phase][i]);
+        int below = 0, same_before = 0;
+
+        for (int k = 0; k < p->rounds; k++) {
+            const double other = rig_rate(&p->reading[phase][k]);
+
+            below += other < rate;
+            same_before += k < i && other == rate;
+        }
+        if (below + same_before == (p->rounds - 1) / 2) {
+            r.median = rate;
+            r.reading = &p->reading[phase][i];
+        }
+        r.least = i == 0 || rate < r.least ? rate : r.least;
+        r.most = rate > r.most ? rate : r.most;
+    }
+    return r;
+}
+
+static double per_sample(const struct rig_reading *r, int64_t ns)
+{
+    return r->samples ? (double)ns / 1e9 / (double)r->samples : 0;
+}
+
+static void add_loader(const struct profile *p, struct staves *s)
+{
+    const struct profile_rate loader = profile_rate(p, PHASE_LOADER);
+    const struct pipeline_counters *const c = &loader.reading->counters;
+
+    s->loader = loader.median;
+    s->loader_cpu_s = per_sample(loader.reading, loader.reading->cpu_ns);
+    s->loader_starved = rig_starved(loader.reading, phase_threads(p, PHASE_LOADER));
+    for (int i = 0; i < N_LOADER_STAVES; i++)
+        if (c->stage[i].samples)
+            s->busy_s[i] = (double)c->stage[i].busy_ns / 1e9 / (double)c->stage[i].samples;
+    if (c->stage[STAGE_read].samples)
+        s->sample_bytes = (double)c->read_bytes / (double)c->stage[STAGE_read].samples;
+}
+
+static void add_device(const struct profile *p, struct staves *s)
+{
+    const struct profile_rate device = profile_rate(p, PHASE_DEVICE);
+    const double copy = profile_rate(p, PHASE_COPY).median;
+
+    s->device = device.median;
+    s->device_cpu_s = per_sample(device.reading, device.reading->cpu_ns);
+    s->device_starved = rig_starved(device.reading, phase_threads(p, PHASE_DEVICE));
+    s->alone[STAVE_COPY] = copy;
+    s->alone[STAVE_COMPUTE] = copy > s->device ? 1 / (1 / s->device - 1 / copy) : s->device;
+}
+
+struct staves profile_staves(const struct profile *p)
+{
+    const struct profile_rate run = profile_rate(p, PHASE_RUN);
+    struct staves s = {.unit = p->unit,
+                       .threads = p->loader.threads,
+                       .cpus = p->cpus,
+                       .run = run.median,
+                       .run_starved = rig_starved(run.reading, phase_threads(p, PHASE_RUN)),
+                       .read_starved =
+                           rig_starved(profile_rate(p, PHASE_READ).reading, p->loader.threads),
+                       .read_more = profile_rate(p, PHASE_READ_MORE).median,
+                       .more_threads = 2 * p->loader.threads};
+
+    s.alone[STAVE_READ] = profile_rate(p, PHASE_READ).median;
+    s.alone[STAVE_DECODE] = profile_rate(p, PHASE_DECODE).median;
+    s.alone[STAVE_AUGMENT] = profile_rate(p, PHASE_AUGMENT).median;
+    add_loader(p, &s);
+    add_device(p, &s);
+    return s;
+}
