@@ -166,7 +166,8 @@ static int measure(struct session_rig *r, const struct profile_settings *own)
                                                                                : cpus->count,
                           .unit = r->task.unit,
                           .rounds = (int)own->rounds,
-                          .window = {.ns = (int64_t)(own->seconds * 1e9), .batches = 2},
+                          .window_ns = (int64_t)(own->seconds * 1e9),
+                          .window_batches = 2,
                           .before_read = own->clear_cache ? forget_data : NULL,
                           .tell = tell,
                           .context = r};

@@ -88,13 +88,14 @@ static int window_batches(const struct session_rig *r)
 
 static int measure(struct session_rig *r, struct only_part o)
 {
-    struct rig_loader how = session_rig_loader(r);
+    struct rig_request q = {.loader = session_rig_loader(r), .window_batches = window_batches(r)};
     struct rig_reading m;
 
-    machine_check_threads(&r->setup->machine, (struct machine_threads){.loaders = how.threads});
-    how.alone = o.alone;
+    machine_check_threads(&r->setup->machine,
+                          (struct machine_threads){.loaders = q.loader.threads});
+    q.loader.alone = o.alone;
     stop_install();
-    TRY(rig_run(&r->rig, how, RIG_DROP, (struct rig_window){.batches = window_batches(r)}, &m));
+    TRY(rig_run(&r->rig, &q, &m));
     if (o.json)
         print_json(r, o, &m);
     else

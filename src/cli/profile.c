@@ -39,21 +39,21 @@ int phase_threads(const struct profile *p, enum profile_phase id)
 static int measure(struct profile *p, const struct rig *rig, enum profile_phase id, int round)
 {
     const struct phase *const f = &phases[id];
-    struct rig_loader how = p->loader;
-    struct rig_window w = p->window;
+    struct rig_request q = {.loader = p->loader,
+                            .work = f->work,
+                            .window_ns = id < PHASE_LOADER ? p->window_ns / 4 : p->window_ns,
+                            .window_batches = p->window_batches};
 
-    how.alone = f->alone;
-    how.synthetic = f->synthetic;
-    how.mode = f->mode;
-    if (!f->synthetic && f->work == RIG_DROP)
-        how.threads = phase_threads(p, id);
+    q.loader.alone = f->alone;
+    q.loader.synthetic = f->synthetic;
+    q.loader.mode = f->mode;
+    if (f->work == RIG_DROP)
+        q.loader.threads = phase_threads(p, id);
     if (p->tell)
         p->tell(p->context, round, id);
     if (f->reads && p->before_read)
         TRY(p->before_read(p->context));
-    if (id < PHASE_LOADER)
-        w.ns /= 4;
-    return rig_run(rig, how, f->work, w, &p->reading[id][round]);
+    return rig_run(rig, &q, &p->reading[id][round]);
 }
 
 int profile_measure(struct profile *p, const struct rig *rig)

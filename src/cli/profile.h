@@ -27,7 +27,8 @@ struct profile {
     double cpus;              /* processors that this process may use */
     const char *unit;
     int rounds;
-    struct rig_window window; /* of the levels; stages alone take a quarter of the time */
+    int64_t window_ns; /* of the levels; stages alone take a quarter of it */
+    int window_batches;
     /* Before each phase that reads: 0 or an error; may be NULL. */
     int (*before_read)(void *context);
     /* Told what runs next; may be NULL. */

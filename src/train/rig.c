@@ -52,21 +52,33 @@ static int one_batch(const struct rig *rig, struct pipeline *p, enum rig_work wh
     return rc;
 }
 
-static int measure(const struct rig *rig, struct pipeline *p, enum rig_work what,
-                   struct rig_window w, struct rig_reading *out)
+/* The first batch; with a stage alone, as many as it takes to hold what the stage works on. */
+static int warm_up(const struct rig *rig, struct pipeline *p, const struct rig_request *q,
+                   struct rig_reading *start)
+{
+    const int alone = q->loader.alone;
+    uint64_t unused = 0;
+
+    do {
+        TRY(one_batch(rig, p, q->work, &unused));
+        mark(p, start);
+    } while (alone && start->counters.stage[alone - 1].samples == 0);
+    return 0;
+}
+
+static int measure(const struct rig *rig, struct pipeline *p, const struct rig_request *q,
+                   struct rig_reading *out)
 {
     struct rig_reading start;
-    uint64_t samples = 0, first;
+    uint64_t samples = 0;
     int64_t end;
 
-    TRY(one_batch(rig, p, what, &samples));
-    mark(p, &start);
-    end = start.wall_ns + w.ns;
-    first = samples;
-    for (int i = 0; i < w.batches || clock_ns() < end; i++)
-        TRY(one_batch(rig, p, what, &samples));
+    TRY(warm_up(rig, p, q, &start));
+    end = start.wall_ns + q->window_ns;
+    for (int i = 0; i < q->window_batches || clock_ns() < end; i++)
+        TRY(one_batch(rig, p, q->work, &samples));
     mark(p, out);
-    out->samples = samples - first;
+    out->samples = samples;
     out->wall_ns -= start.wall_ns;
     out->cpu_ns -= start.cpu_ns;
     out->starved_ns -= out->starved_ns < 0 ? 0 : start.starved_ns;
@@ -75,14 +87,13 @@ static int measure(const struct rig *rig, struct pipeline *p, enum rig_work what
     return 0;
 }
 
-int rig_run(const struct rig *rig, struct rig_loader how, enum rig_work what, struct rig_window w,
-            struct rig_reading *out)
+int rig_run(const struct rig *rig, const struct rig_request *q, struct rig_reading *out)
 {
     struct pipeline *p;
     int rc;
 
-    TRY(rig->open(rig->context, how, &p));
-    rc = measure(rig, p, what, w, out);
+    TRY(rig->open(rig->context, q->loader, &p));
+    rc = measure(rig, p, q, out);
     pipeline_close(p);
     return rc;
 }

@@ -24,13 +24,15 @@ struct rig {
     int (*work)(void *context, enum rig_work what, const struct batch *b);
 };
 
-/* Ends with the first batch after both. */
-struct rig_window {
-    int64_t ns;
-    int batches; /* at least 1 */
+/* One measurement. The window begins behind the first batch (a stage alone: when it has what it
+ * works on) and ends with the first batch after both bounds. */
+struct rig_request {
+    struct rig_loader loader;
+    enum rig_work work;
+    int64_t window_ns;
+    int window_batches; /* at least 1 */
 };
 
-/* Of one window, which begins behind the first batch. */
 struct rig_reading {
     uint64_t samples; /* with weight */
     int64_t wall_ns;
@@ -41,8 +43,7 @@ struct rig_reading {
 };
 
 /* Opens a stream, gives each of its batches to the work, closes it. E_STOPPED on a signal. */
-int rig_run(const struct rig *rig, struct rig_loader how, enum rig_work what, struct rig_window w,
-            struct rig_reading *out);
+int rig_run(const struct rig *rig, const struct rig_request *q, struct rig_reading *out);
 /* Samples per second. What the ring lost in stock during the window is no lasting rate and does not
  * count. */
 double rig_rate(const struct rig_reading *r);

@@ -206,8 +206,11 @@ static struct rig_reading measure(int alone, int threads)
 {
     struct rig_reading m;
 
-    if (rig_run(&rig, (struct rig_loader){.threads = threads, .prefetch = 3, .alone = alone},
-                RIG_DROP, (struct rig_window){.ns = 200000000, .batches = 4}, &m) < 0)
+    const struct rig_request q = {.loader = {.threads = threads, .prefetch = 3, .alone = alone},
+                                  .window_ns = 200000000,
+                                  .window_batches = 4};
+
+    if (rig_run(&rig, &q, &m) < 0)
         BUG("%s", err_reason());
     return m;
 }
@@ -274,8 +277,9 @@ static int judge(enum handicap h, const size_t *cpus)
     p = (struct profile){.loader = {.threads = barrel.threads, .prefetch = 3},
                          .cpus = barrel.threads,
                          .unit = "images",
-                         .rounds = h == PROCESSORS ? 7 : 5,
-                         .window = {.ns = h == PROCESSORS ? 400000000 : 250000000, .batches = 3}};
+                         .rounds = h == PROCESSORS ? 9 : 12,
+                         .window_ns = h == PROCESSORS ? 400000000 : 100000000,
+                         .window_batches = 3};
     for (int i = 0; h == PROCESSORS && i < barrel.threads * BURNERS; i++)
         burn_on(cpus[i / BURNERS]);
     if (profile_measure(&p, &rig) < 0)
