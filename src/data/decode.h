@@ -24,7 +24,8 @@ enum { DECODE_MAX_PIXELS = 200000000 };
 
 /* What was odd about a picture, one bit each. grey: replicated into three channels. cmyk: CMYK or
  * YCCK made RGB. alpha: flattened on white. deep: 16 bits scaled to 8. png: not JPEG. exif: tagged
- * as not upright. */
+ * as not upright. progressive: of several scans, which take memory for the whole picture.
+ * arithmetic: coded so, which takes several times as long. */
 enum trait_id {
 #define TRAIT(name) TRAIT_##name,
 #include "data/list.h"

@@ -104,13 +104,13 @@ static int list_class(struct source *s, int c)
     const size_t first = f->files.n;
     size_t n_other = 0;
 
-    TRY(list_folder(s, f->classes.s[c], S_IFREG, &n_other));
+    TRY(source_damaged(s, list_folder(s, f->classes.s[c], S_IFREG, &n_other)));
     if (f->files.n == first)
-        warning("class folder %s/%s is empty; it keeps its class number %d", s->path,
-                f->classes.s[c], c);
+        source_note(s, "class folder %s/%s is empty; it keeps its class number %d", s->path,
+                    f->classes.s[c], c);
     if (n_other)
-        warning("%s/%s holds %zu entries that are no files; they are left out", s->path,
-                f->classes.s[c], n_other);
+        source_note(s, "%s/%s holds %zu entries that are no files; they are left out", s->path,
+                    f->classes.s[c], n_other);
     f->class_of = xrealloc(f->class_of, f->files.n * sizeof(*f->class_of));
     for (size_t i = first; i < f->files.n; i++)
         f->class_of[i] = c;

@@ -167,7 +167,9 @@ static unsigned jpeg_traits(const void *state)
     const struct jpeg *const j = state;
 
     return (j->lib.num_components == 1 ? TRAIT_BIT(grey) : 0) |
-           (j->lib.num_components == 4 ? TRAIT_BIT(cmyk) : 0);
+           (j->lib.num_components == 4 ? TRAIT_BIT(cmyk) : 0) |
+           (j->lib.progressive_mode ? TRAIT_BIT(progressive) : 0) |
+           (j->lib.arith_code ? TRAIT_BIT(arithmetic) : 0);
 }
 
 /* Programs that write CMYK write it inverted (255 is no ink), with or without Adobe's marker. */

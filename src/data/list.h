@@ -2,8 +2,8 @@
  * SOURCE(name): a kind of data set, source_NAME in a file of its own; probed in this order.
  * CODEC(name): an image format, codec_NAME; told apart by the first bytes of the content.
  * STAGE(name): a step of the pipeline, in the order a sample passes them, stage_NAME.
- * TRAIT(name): what a picture has that RGB pixels of 8 bits have not, TRAIT_NAME; decode.h says
- * what becomes of it. */
+ * TRAIT(name): what a picture has that a baseline JPEG in RGB, upright and of 8 bits, has not,
+ * TRAIT_NAME; decode.h says what becomes of it. */
 #ifndef SOURCE
 #define SOURCE(name)
 #endif
@@ -34,6 +34,8 @@ TRAIT(alpha)
 TRAIT(deep)
 TRAIT(png)
 TRAIT(exif)
+TRAIT(progressive)
+TRAIT(arithmetic)
 
 #undef SOURCE
 #undef CODEC

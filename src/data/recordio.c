@@ -28,11 +28,16 @@ static int recordio_probe(const char *path)
 static int recordio_open(struct source *s)
 {
     struct recordio *const r = xcalloc(1, sizeof(*r));
+    int rc;
 
     s->state = r;
     r->fd = file_open(s->path);
     TRY(r->fd);
-    TRY(recordio_index_load(r->fd, s->path, &r->index));
+    rc = recordio_index_load(r->fd, s->path, &r->index);
+    if (rc < 0) {
+        TRY(source_damaged(s, rc));
+        TRY(recordio_index_salvage(r->fd, s->path, &r->index));
+    }
     s->n_samples = r->index.n;
     s->n_files = 1; /* the index was read when it was opened */
     return 0;

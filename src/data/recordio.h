@@ -30,6 +30,10 @@ struct recordio_index {
 int recordio_index_load(int fd, const char *path_rec, struct recordio_index *out);
 /* Walks the part headers of the whole file. */
 int recordio_index_scan(int fd, const char *path_rec, struct recordio_index *out);
+/* The same whatever the file holds: where no record starts, the next one is looked for (the magic
+ * word stands at no other multiple of four bytes), and what lies between is an entry of its own,
+ * which then can not be read. */
+int recordio_index_salvage(int fd, const char *path_rec, struct recordio_index *out);
 /* What was there before an index was made anew. */
 struct recordio_rebuilt {
     uint64_t n_records;

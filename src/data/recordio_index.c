@@ -118,6 +118,67 @@ int recordio_index_scan(int fd, const char *path_rec, struct recordio_index *out
     return 0;
 }
 
+/* The first place in [at, bytes) where a record starts; bytes when there is none. */
+static int find_record(int fd, const char *path, uint64_t bytes, uint64_t *at)
+{
+    enum { PIECE = HOSTILE ? 32 : 1 << 20 };
+    uint8_t *const piece = xmalloc(PIECE);
+    int rc = 0, found = 0;
+
+    while (rc == 0 && !found && bytes - *at >= RECORDIO_PART_BYTES) {
+        const size_t n = bytes - *at < PIECE ? (size_t)(bytes - *at) : PIECE;
+        size_t i = 0;
+
+        rc = file_pread(fd, piece, n, *at, path);
+        for (; rc == 0 && !found && i + RECORDIO_PART_BYTES <= n; i += found ? 0 : 4) {
+            uint32_t word[2];
+
+            memcpy(word, piece + i, sizeof(word));
+            found = word[0] == RECORDIO_MAGIC && word[1] >> 29 <= PART_FIRST;
+        }
+        *at += i;
+    }
+    free(piece);
+    if (!found)
+        *at = bytes;
+    return rc;
+}
+
+/* 1 when what starts at at is a record that ends where another part starts or with the file. */
+static int is_whole(int fd, const char *path, uint64_t at, uint64_t bytes, uint64_t *end)
+{
+    uint32_t cflag;
+    uint64_t next;
+
+    if (record_end(fd, path, at, end) < 0 || *end > bytes)
+        return 0;
+    return *end == bytes || part_at(fd, path, *end, &cflag, &next) == 0;
+}
+
+int recordio_index_salvage(int fd, const char *path_rec, struct recordio_index *out)
+{
+    uint64_t at = 0, bytes = 0, cap = 0;
+    int rc = 0;
+
+    *out = (struct recordio_index){0};
+    TRY(file_bytes(fd, path_rec, &bytes));
+    while (at < bytes && rc == 0) {
+        uint64_t end = at + 4;
+
+        add_offset(out, at, &cap);
+        if (!is_whole(fd, path_rec, at, bytes, &end)) {
+            end = at + 4 < bytes ? at + 4 : bytes;
+            rc = find_record(fd, path_rec, bytes, &end);
+        }
+        at = end;
+    }
+    if (rc < 0)
+        recordio_index_release(out);
+    else
+        add_end(out, bytes, &cap);
+    return rc;
+}
+
 /* One line: an optional key, white space, an offset; nothing after it. 0: a blank line. */
 static int parse_line(const char *line, size_t n, uint64_t *offset)
 {

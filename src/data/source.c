@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,7 +28,7 @@ static const struct source_ops *kind_of(const char *path)
     return NULL;
 }
 
-int source_open(const char *path, struct source **out)
+int source_open_heard(const char *path, struct source_listener listener, struct source **out)
 {
     struct source *s;
     struct stat st;
@@ -43,7 +45,9 @@ int source_open(const char *path, struct source **out)
     s = xcalloc(1, sizeof(*s));
     s->ops = kind_of(path);
     s->path = xstrdup(path);
+    s->listener = listener;
     rc = s->ops->open(s);
+    s->listener = (struct source_listener){0};
     if (rc == 0 && s->n_samples == 0)
         rc = err(E_DATA, "the data set %s holds no samples", path);
     if (rc < 0) {
@@ -54,28 +58,62 @@ int source_open(const char *path, struct source **out)
     return 0;
 }
 
+int source_open(const char *path, struct source **out)
+{
+    return source_open_heard(path, (struct source_listener){0}, out);
+}
+
+char *source_split_path(const char *dir, const char *split)
+{
+    static const char *const endings[] = {".rec", ".tar", ""};
+
+    for (size_t i = 0; i < COUNT_OF(endings); i++) {
+        char *const path = xasprintf("%s/%s%s", dir, split, endings[i]);
+
+        if (file_exists(path))
+            return path;
+        free(path);
+    }
+    return NULL;
+}
+
 int source_open_split(const char *dir, const char *split, struct source **out)
 {
-    char *const folder = file_join(dir, split);
-    char *const rec = xasprintf("%s.rec", folder), *const tar = xasprintf("%s.tar", folder);
+    char *const path = source_split_path(dir, split);
     int rc;
 
     *out = NULL;
-    if (file_exists(rec))
-        rc = source_open(rec, out);
-    else if (file_exists(tar))
-        rc = source_open(tar, out);
-    else if (file_exists(folder))
-        rc = source_open(folder, out);
+    if (path)
+        rc = source_open(path, out);
     else
         rc = err(E_DATA,
                  "%s holds neither %s.rec nor %s.tar nor a folder %s; `stave prepare` makes such a "
                  "data set",
                  dir, split, split, split);
-    free(folder);
-    free(rec);
-    free(tar);
+    free(path);
     return rc;
+}
+
+void source_note(const struct source *s, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (s->listener.hear)
+        s->listener.hear(s->listener.context, SOURCE_NOTE, text);
+    else
+        warning("%s", text);
+}
+
+int source_damaged(const struct source *s, int rc)
+{
+    if (rc == 0 || rc == E_NOMEM || !s->listener.hear)
+        return rc;
+    s->listener.hear(s->listener.context, SOURCE_DAMAGE, err_reason());
+    return 0;
 }
 
 void source_close(struct source *s)

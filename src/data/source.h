@@ -52,9 +52,20 @@ struct source_ops {
     void (*close)(struct source *s);
 };
 
+/* What opening has to say beside success and failure. A note: an empty class folder, entries that
+ * are no files. Damage refuses the data set, unless somebody listens: then it is opened as far as
+ * it can be, a RecordIO file by walking it, an archive up to the damage, without a folder that can
+ * not be listed. */
+enum source_remark { SOURCE_NOTE, SOURCE_DAMAGE };
+struct source_listener {
+    void (*hear)(void *context, enum source_remark kind, const char *text); /* may be NULL */
+    void *context;
+};
+
 struct source {
     const struct source_ops *ops;
     char *path;
+    struct source_listener listener; /* while it is being opened */
     void *state;
     uint64_t n_samples; /* at least 1 */
     int n_classes;      /* 0: the format does not say */
@@ -63,9 +74,13 @@ struct source {
 
 /* path is a folder of class folders, a .rec file, a .tar archive or a folder of archives. */
 int source_open(const char *path, struct source **out);
+/* With somebody who listens: E_DATA means that nothing could be saved. */
+int source_open_heard(const char *path, struct source_listener listener, struct source **out);
 /* The split ("train", "val") of a prepared data set: DIR/train.rec, or else DIR/train.tar,
  * or else the folder DIR/train. */
 int source_open_split(const char *dir, const char *split, struct source **out);
+/* The path that it opens, heap; NULL when there is none of them. */
+char *source_split_path(const char *dir, const char *split);
 void source_close(struct source *s); /* NULL is fine */
 
 /* extent, pread and unwrap. */
@@ -86,5 +101,11 @@ char *source_file(const struct source *s, uint64_t i);
 int source_label(const struct source *s, uint64_t i, int64_t *label);
 
 void sample_release(struct sample *s);
+
+/* For those who open: a note goes to the listener, or becomes a warning. */
+void source_note(const struct source *s, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The failure rc, whose reason is recorded: 0 when a listener took it. Out of memory stays one. */
+int source_damaged(const struct source *s, int rc);
 
 #endif

@@ -190,7 +190,7 @@ static int webdataset_open(struct source *s)
     s->state = d;
     find_shards(s->path, &d->shards);
     for (size_t i = 0; i < d->shards.n; i++)
-        TRY(index_shard(d, (uint32_t)i, d->shards.all[i]));
+        TRY(source_damaged(s, index_shard(d, (uint32_t)i, d->shards.all[i])));
     s->n_files = d->shards.n;
     s->n_samples = d->n;
     return 0;
