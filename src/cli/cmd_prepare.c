@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "cli/setup.h"
+#include "cli/verify.h"
 #include "data/recordio.h"
 
 struct prepare_settings {
@@ -72,21 +73,39 @@ static int prepare(const char *name, const struct prepare_settings *s)
     return 0;
 }
 
-static int work(const struct command_line *line, const void *settings)
+static int verify(const char *name, const struct prepare_settings *own,
+                  const struct verify_settings *s)
 {
-    const struct prepare_settings *const own = settings;
+    const struct workload *const w = workload_find(name);
 
-    return prepare(line->args[0], own);
+    if (!w)
+        return err(E_USAGE, "no workload is called %s; stave list shows them", name);
+    if (own->index || own->from || own->to || own->sample)
+        return err(E_USAGE,
+                   "--verify changes nothing; leave --from, --to, --index and --sample out");
+    return verify_data(w, s);
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
     struct prepare_settings own;
+    struct verify_settings look;
+    struct command_line line;
+    int rc;
 
-    return command_line_run(self, argc, argv, &own, work);
+    command_line_init(&line, self, argc, argv);
+    command_line_bind(&line, &options, &own);
+    command_line_bind(&line, &verify_options, &look);
+    rc = command_line_parse(&line);
+    if (rc == 0)
+        rc = look.dir ? verify(line.args[0], &own, &look) : prepare(line.args[0], &own);
+    else if (rc > 0)
+        rc = EXIT_REACHED;
+    command_line_release(&line);
+    return rc;
 }
 
-static const struct opt_table *const tables[] = {&options, NULL};
+static const struct opt_table *const tables[] = {&options, &verify_options, NULL};
 
 const struct command command_prepare = {
     .name = "prepare",
@@ -95,8 +114,9 @@ const struct command command_prepare = {
     .max_args = 1,
     .summary = "Convert a data set to records, or make the sample one",
     .about = "Writes RecordIO files (.rec and .idx) that MXNet and DALI read, too. Safe to run "
-             "again: what is there and "
-             "matches is left alone.",
+             "again: what is there and matches is left alone. --verify reads and decodes every "
+             "sample of a data set instead and names what is broken, odd, labelled as no class, or "
+             "in both splits; exit status 4 when a run would suffer from it.",
     .tables = tables,
     .run = run,
 };

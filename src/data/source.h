@@ -43,7 +43,8 @@ struct source_ops {
     int (*probe)(const char *path); /* 1: path is of this kind */
     int (*open)(struct source *s);  /* sets state, n_samples, n_classes and n_files */
     int (*extent)(const struct source *s, uint64_t i, struct extent *out);
-    /* raw, n bytes of the extent that may be changed: sets data, n and label of *out. */
+    /* raw, n bytes of the extent that may be changed: sets data, n and label of *out; data and n
+     * also when only the label is at fault. */
     int (*unwrap)(const struct source *s, uint64_t i, struct raw raw, struct sample *out);
     int (*label)(const struct source *s, uint64_t i, int64_t *label);
     void (*locate)(const struct source *s, uint64_t i, char *text, size_t n);
