@@ -7,15 +7,15 @@
 
 #include "hard_data.h"
 
-static void put_be32(uint8_t *p, uint32_t v)
+UNUSED_FUNCTION void put_be32(uint8_t *p, uint32_t v)
 {
     for (int i = 0; i < 4; i++)
         p[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
 /* Puts a chunk in front of the first one of the given type. */
-static void png_insert(struct bytes *b, const char *before, const char *type, const uint8_t *data,
-                       size_t n)
+UNUSED_FUNCTION void png_insert(struct bytes *b, const char *before, const char *type,
+                                const uint8_t *data, size_t n)
 {
     uint8_t chunk[64];
     size_t at = 8;
@@ -39,7 +39,7 @@ struct png_kind {
     uint64_t seed;
 };
 
-static const struct png_kind png_kinds[] = {
+static const struct png_kind png_kinds[] __attribute__((unused)) = {
     {.color = PNG_COLOR_TYPE_GRAY, .depth = 1},
     {.color = PNG_COLOR_TYPE_GRAY, .depth = 2},
     {.color = PNG_COLOR_TYPE_GRAY, .depth = 4},
@@ -64,7 +64,7 @@ static const struct png_kind png_kinds[] = {
 };
 enum { N_PNG_KINDS = COUNT_OF(png_kinds) };
 
-static int png_channels(const struct png_kind *k)
+UNUSED_FUNCTION int png_channels(const struct png_kind *k)
 {
     return k->color == PNG_COLOR_TYPE_RGB_ALPHA    ? 4
            : k->color == PNG_COLOR_TYPE_RGB        ? 3
@@ -73,14 +73,14 @@ static int png_channels(const struct png_kind *k)
 }
 
 /* Sample c of pixel i, of k->depth bits. */
-static unsigned png_sample(const struct png_kind *k, int i, int c)
+UNUSED_FUNCTION unsigned png_sample(const struct png_kind *k, int i, int c)
 {
     uint64_t key = k->seed << 32 | (uint64_t)i << 8 | (uint64_t)c;
 
     return (unsigned)(random_mix(key + 1) & ((1u << k->depth) - 1));
 }
 
-static uint8_t *png_rows(const struct png_kind *k)
+UNUSED_FUNCTION uint8_t *png_rows(const struct png_kind *k)
 {
     const int n = png_channels(k), row = (SIZE * n * k->depth + 7) / 8;
     uint8_t *const rows = xcalloc(SIZE, (size_t)row);
@@ -101,7 +101,7 @@ static uint8_t *png_rows(const struct png_kind *k)
     return rows;
 }
 
-static void png_kind_add(struct variants *v, const struct png_kind *k)
+UNUSED_FUNCTION void png_kind_add(struct variants *v, const struct png_kind *k)
 {
     uint8_t *const rows = png_rows(k);
     struct bytes b = {0};
@@ -122,13 +122,13 @@ static void png_kind_add(struct variants *v, const struct png_kind *k)
 }
 
 /* v of the file's depth to 8 bits. */
-static int png_to_8(const struct png_kind *k, unsigned v)
+UNUSED_FUNCTION int png_to_8(const struct png_kind *k, unsigned v)
 {
     return k->depth == 16 ? (int)(v + 128) / 257 : (int)(v * 255 / ((1u << k->depth) - 1));
 }
 
 /* The colour of pixel i before alpha, and its alpha; the palette is make_png's. */
-static int png_colour(const struct png_kind *k, int i, int rgb[3])
+UNUSED_FUNCTION int png_colour(const struct png_kind *k, int i, int rgb[3])
 {
     const int n = png_channels(k);
     int same = 1;
@@ -152,7 +152,7 @@ static int png_colour(const struct png_kind *k, int i, int rgb[3])
     return k->trns && same ? 0 : 255;
 }
 
-static void png_kind_check(const struct png_kind *k, const uint8_t *got)
+UNUSED_FUNCTION void png_kind_check(const struct png_kind *k, const uint8_t *got)
 {
     for (int i = 0; i < SIZE * SIZE; i++) {
         int rgb[3];

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "data/decode.h"
-#include "hard_png.h"
+#include "hard_patch.h"
 
 /* Every colour space with four inks, sampling and coding. */
 static void test_a1_cmyk(void **state)
@@ -111,35 +111,6 @@ static void test_a2_content_not_name(void **state)
     bytes_release(&b);
     free(px);
     remove_dir(v.dir);
-}
-
-enum { TIFF_BYTES = 26 };
-
-static void make_tiff(uint8_t out[TIFF_BYTES], int little, int orientation)
-{
-    static const uint8_t big_end[TIFF_BYTES] = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0,
-                                                3,   0,   0, 0,  1, 0, 0, 0, 0, 0, 0, 0,    0};
-    static const uint8_t little_end[TIFF_BYTES] = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3,
-                                                   0,   1,   0,  0, 0, 0, 0, 0, 0, 0, 0,    0, 0};
-
-    memcpy(out, little ? little_end : big_end, TIFF_BYTES);
-    out[little ? 18 : 19] = (uint8_t)orientation;
-}
-
-/* carrier 0: JPEG, big-endian; 1: JPEG, little-endian; 2: PNG before, 3: PNG behind the pixels. */
-static void add_orientation(struct bytes *b, int carrier, int orientation)
-{
-    uint8_t segment[10 + TIFF_BYTES] = {0xFF, 0xE1, 0, 8 + TIFF_BYTES, 'E', 'x', 'i', 'f', 0, 0};
-    const size_t n = sizeof(segment);
-
-    make_tiff(segment + 10, carrier != 0, orientation);
-    if (carrier >= 2) {
-        png_insert(b, carrier == 2 ? "IDAT" : "IEND", "eXIf", segment + 10, TIFF_BYTES);
-        return;
-    }
-    bytes_resize(b, b->n + n);
-    memmove(b->data + 2 + n, b->data + 2, b->n - n - 2);
-    memcpy(b->data + 2, segment, n);
 }
 
 /* The place in the upright picture where stored row 0 (column 0) lies, by the words of the EXIF
@@ -469,25 +440,6 @@ static void test_a8_sixteen_bits_are_scaled(void **state)
     bytes_release(&b);
     free(rows);
     decoder_free(d);
-}
-
-static void patch_size(struct bytes *b, uint32_t width, uint32_t height)
-{
-    if (b->data[0] == 0x89) {
-        put_be32(b->data + 16, width);
-        put_be32(b->data + 20, height);
-        put_be32(b->data + 29, (uint32_t)crc32(0, b->data + 12, 17));
-        return;
-    }
-    for (size_t i = 2; i + 8 < b->n; i++)
-        if (b->data[i] == 0xFF && b->data[i + 1] >= 0xC0 && b->data[i + 1] <= 0xCA &&
-            b->data[i + 1] != 0xC4) {
-            const uint8_t size[4] = {(uint8_t)(height >> 8), (uint8_t)height, (uint8_t)(width >> 8),
-                                     (uint8_t)width};
-            memcpy(b->data + i + 5, size, 4);
-            return;
-        }
-    fail_msg("no frame header");
 }
 
 static long peak_kib(void)

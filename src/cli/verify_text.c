@@ -1,6 +1,7 @@
 /* The look at a data set, as text. */
 #include <stdio.h>
 
+#include "base/err.h"
 #include "base/str.h"
 #include "cli/verify.h"
 
@@ -23,9 +24,22 @@ static void print_item(void *context, const struct verify_item *item)
     putchar('\n');
 }
 
-static double mib(uint64_t bytes)
+/* "12.3 MiB" in a buffer of the caller's. */
+struct amount {
+    char text[32];
+};
+
+static struct amount amount(uint64_t bytes)
 {
-    return (double)bytes / 0x1p20;
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    struct amount a;
+    double v = (double)bytes;
+    size_t i = 0;
+
+    for (; i + 1 < COUNT_OF(units) && v >= 1024; i++)
+        v /= 1024;
+    snprintf(a.text, sizeof(a.text), i ? "%.1f %s" : "%.0f %s", v, units[i]);
+    return a;
 }
 
 static void print_classes(const struct verify_split *s)
@@ -74,7 +88,7 @@ static void print_largest(const struct verify_split *s)
     source_locate(s->source, s->largest, where, sizeof(where));
     printf("  largest     ");
     print_printable(where);
-    printf(": decoding it whole takes up to %.1f MiB\n", mib(s->decode_bytes));
+    printf(": decoding it whole takes up to %s\n", amount(s->decode_bytes).text);
 }
 
 static void print_split(const struct verify_split *s)
@@ -94,8 +108,8 @@ static void print_split(const struct verify_split *s)
         print_sizes(s);
         print_largest(s);
     }
-    printf("  disk        %.1f MiB read an epoch, %.1f MiB of files\n", mib(s->epoch_bytes),
-           mib(s->cache_bytes));
+    printf("  disk        %s read an epoch, %s of files in whole pages\n",
+           amount(s->epoch_bytes).text, amount(s->cache_bytes).text);
 }
 
 static void print_needs(const struct verify_report *r)
@@ -103,21 +117,27 @@ static void print_needs(const struct verify_report *r)
     const struct verify_memory need = verify_memory(r->v, r->run);
     const uint64_t wanted = verify_wanted_bytes(r);
 
-    printf("memory: the input of a run takes about %.1f MiB: %llu batches of %llu pictures of "
-           "%llux%llu, %.1f; %llu threads, each with the largest picture whole, %.1f\n",
-           mib(need.ring + need.threads), (unsigned long long)r->run.prefetch,
-           (unsigned long long)r->run.batch, (unsigned long long)r->run.image_size,
-           (unsigned long long)r->run.image_size, mib(need.ring),
-           (unsigned long long)r->run.n_threads, mib(need.threads));
-    printf("page cache: with all files in it, %.1f MiB", mib(wanted));
+    printf("memory: the input of a run takes about %s: %s for %llu batches of %llu pictures of "
+           "%llux%llu, %s for %llu threads, each with the largest picture whole\n",
+           amount(need.ring + need.threads).text, amount(need.ring).text,
+           (unsigned long long)r->run.prefetch, (unsigned long long)r->run.batch,
+           (unsigned long long)r->run.image_size, (unsigned long long)r->run.image_size,
+           amount(need.threads).text, (unsigned long long)r->run.n_threads);
+    printf("page cache: that and all files take %s", amount(wanted).text);
     if (r->memory.limit == 0)
         printf("; no memory limit is known\n");
     else if (wanted <= r->memory.limit)
-        printf(" of %.1f (%s): they fit beside the input, and what the model takes comes on top\n",
-               mib(r->memory.limit), r->memory.how);
+        printf(" of %s (%s): they fit, and what the model takes comes on top\n",
+               amount(r->memory.limit).text, r->memory.how);
     else
-        printf(" of %.1f (%s): they do not fit, so every epoch reads from the disk\n",
-               mib(r->memory.limit), r->memory.how);
+        printf(" of %s (%s): they do not fit, so every epoch reads from the disk\n",
+               amount(r->memory.limit).text, r->memory.how);
+}
+
+/* Words that name a thing and not a state. */
+static const char *plural(enum verify_outcome o, uint64_t n)
+{
+    return n > 1 && (o == VERIFY_LABEL || o == VERIFY_LEAK || o == VERIFY_NOTE) ? "s" : "";
 }
 
 static void print_verdict(const struct verify *v)
@@ -135,8 +155,9 @@ static void print_verdict(const struct verify *v)
             between = "; besides ";
         if (v->n[o] == 0)
             continue;
-        printf("%s%llu %s", between, (unsigned long long)v->n[o],
-               verify_outcome_name((enum verify_outcome)o));
+        printf("%s%llu %s%s", between, (unsigned long long)v->n[o],
+               verify_outcome_name((enum verify_outcome)o),
+               plural((enum verify_outcome)o, v->n[o]));
         between = ", ";
     }
     putchar('\n');

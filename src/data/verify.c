@@ -61,9 +61,14 @@ static void open_splits(struct verify *v)
 static int open_single(struct verify *v)
 {
     struct verify_split *const s = &v->split[v->n_splits++];
+    int rc;
 
     s->name = "data";
-    return source_open_heard(v->config.dir, (struct source_listener){hear, s}, &s->source);
+    rc = source_open_heard(v->config.dir, (struct source_listener){hear, s}, &s->source);
+    if (rc != E_DATA || s->n_remarks == 0)
+        return rc;
+    add_remark(s, VERIFY_DAMAGED, err_reason());
+    return 0;
 }
 
 /* ---- looking ---- */
