@@ -144,39 +144,40 @@ static int find_record(int fd, const char *path, uint64_t bytes, uint64_t *at)
     return rc;
 }
 
-/* 1 when what starts at at is a record that ends where another part starts or with the file. */
-static int is_whole(int fd, const char *path, uint64_t at, uint64_t bytes, uint64_t *end)
+/* Where the entry that starts at at ends: with the record, if it is one and no other starts inside
+ * it; else where the next record starts. */
+static int entry_end(int fd, const char *path, uint64_t at, uint64_t bytes, uint64_t *end)
 {
     uint32_t cflag;
-    uint64_t next;
+    uint64_t claimed = 0, next, found = at + 4 < bytes ? at + 4 : bytes;
+    const int whole = record_end(fd, path, at, &claimed) == 0 && claimed <= bytes;
 
-    if (record_end(fd, path, at, end) < 0 || *end > bytes)
+    *end = claimed;
+    if (whole && (claimed == bytes || part_at(fd, path, claimed, &cflag, &next) == 0))
         return 0;
-    return *end == bytes || part_at(fd, path, *end, &cflag, &next) == 0;
+    TRY(find_record(fd, path, bytes, &found));
+    *end = whole && claimed < found ? claimed : found;
+    return 0;
 }
 
 int recordio_index_salvage(int fd, const char *path_rec, struct recordio_index *out)
 {
     uint64_t at = 0, bytes = 0, cap = 0;
-    int rc = 0;
 
     *out = (struct recordio_index){0};
     TRY(file_bytes(fd, path_rec, &bytes));
-    while (at < bytes && rc == 0) {
-        uint64_t end = at + 4;
+    while (at < bytes) {
+        int rc;
 
         add_offset(out, at, &cap);
-        if (!is_whole(fd, path_rec, at, bytes, &end)) {
-            end = at + 4 < bytes ? at + 4 : bytes;
-            rc = find_record(fd, path_rec, bytes, &end);
+        rc = entry_end(fd, path_rec, at, bytes, &at);
+        if (rc < 0) {
+            recordio_index_release(out);
+            return rc;
         }
-        at = end;
     }
-    if (rc < 0)
-        recordio_index_release(out);
-    else
-        add_end(out, bytes, &cap);
-    return rc;
+    add_end(out, bytes, &cap);
+    return 0;
 }
 
 /* One line: an optional key, white space, an offset; nothing after it. 0: a blank line. */
