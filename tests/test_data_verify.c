@@ -3,6 +3,8 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "base/random.h"
 #include "base/str.h"
@@ -147,6 +149,67 @@ static void test_memory_of_a_run(void **state)
     assert_int_equal(m.threads, 5 * v.split[0].decode_bytes);
     verify_release(&v);
     str_release(&said);
+    remove_dir(dir);
+}
+
+/* How much the process grew at its most by a look at one picture; in a process of its own. */
+static double growth(const char *dir)
+{
+    int pipes[2], status;
+    double kib = 0;
+    pid_t child;
+
+    assert_int_equal(pipe(pipes), 0);
+    child = fork();
+    if (child == 0) {
+        struct rusage before, after;
+        struct verify v;
+
+        getrusage(RUSAGE_SELF, &before);
+        if (verify_run(&(struct verify_config){.dir = dir}, &v) < 0)
+            _exit(1);
+        getrusage(RUSAGE_SELF, &after);
+        kib = (double)(after.ru_maxrss - before.ru_maxrss);
+        _exit(write(pipes[1], &kib, sizeof(kib)) != sizeof(kib));
+    }
+    close(pipes[1]);
+    assert_int_equal(read(pipes[0], &kib, sizeof(kib)), sizeof(kib));
+    close(pipes[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    return kib * 1024;
+}
+
+/* The bound is near what decoding really takes: the coefficients of a progressive picture count. */
+static void test_the_memory_of_the_largest_picture(void **state)
+{
+    enum { W = 2400, H = 2000 };
+    static const struct jpeg_kind kinds[] = {{.components = 3, .h = 1, .v = 1},
+                                             {.components = 3, .h = 1, .v = 1, .progressive = 1},
+                                             {.components = 4, .h = 1, .v = 1, .progressive = 1}};
+    char *const dir = temp_dir();
+    uint8_t *const px = picture_new(W, H, 1);
+
+    (void)state;
+    make_dir(dir, "a");
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        struct str said = STR_INIT;
+        struct bytes b = {0};
+        struct verify v;
+        double grown, bound;
+
+        make_jpeg(&kinds[i], px, W, H, &b);
+        write_file(dir, "a/1.jpg", b.data, b.n);
+        bytes_release(&b);
+        grown = growth(dir);
+        v = look(dir, 0, &said);
+        bound = (double)v.split[0].decode_bytes;
+        if (grown > 1.25 * bound + 4e6 || grown < 0.6 * bound)
+            fail_msg("kind %zu: it grew by %.0f bytes, the bound says %.0f", i, grown, bound);
+        verify_release(&v);
+        str_release(&said);
+    }
+    free(px);
     remove_dir(dir);
 }
 
@@ -510,6 +573,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_figures),
         cmocka_unit_test(test_memory_of_a_run),
+        cmocka_unit_test(test_the_memory_of_the_largest_picture),
         cmocka_unit_test(test_every_row_is_decoded),
         cmocka_unit_test(test_what_is_usual_is_not_odd),
         cmocka_unit_test(test_the_same_file_twice),

@@ -75,7 +75,8 @@ static int list_folder(struct source *s, const char *rel, mode_t type, size_t *n
     int rc = 0;
 
     if (!dir) {
-        rc = err(E_IO, "list the folder %s/%s: %s", s->path, rel, strerror(errno));
+        rc = err(errno == ENOMEM ? E_NOMEM : E_IO, "list the folder %s/%s: %s", s->path, rel,
+                 strerror(errno));
         if (fd >= 0)
             close(fd);
         return rc;

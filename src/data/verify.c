@@ -27,25 +27,29 @@ static void hear(void *context, enum source_remark kind, const char *text)
 }
 
 /* A split of which nothing can be saved is a finding, too. */
-static void open_split(struct verify *v, const char *name, const char *path)
+static int open_split(struct verify *v, const char *name, const char *path)
 {
     struct verify_split *const s = &v->split[v->n_splits++];
+    int rc;
 
     s->name = name;
-    if (source_open_heard(path, (struct source_listener){hear, s}, &s->source) < 0)
-        add_remark(s, VERIFY_DAMAGED, err_reason());
+    rc = source_open_heard(path, (struct source_listener){hear, s}, &s->source);
+    if (rc == 0 || rc == E_NOMEM)
+        return rc;
+    add_remark(s, VERIFY_DAMAGED, err_reason());
+    return 0;
 }
 
-static void open_splits(struct verify *v)
+static int open_splits(struct verify *v)
 {
     static const char *const names[VERIFY_SPLITS] = {"train", "val"};
 
     for (int i = 0; i < VERIFY_SPLITS; i++) {
         char *const path = source_split_path(v->config.dir, names[i]);
+        const int rc = path ? open_split(v, names[i], path) : 0;
 
-        if (path)
-            open_split(v, names[i], path);
         free(path);
+        TRY(rc);
     }
     if (v->n_splits == 1) {
         const int val = strcmp(v->split[0].name, names[0]) == 0;
@@ -55,6 +59,7 @@ static void open_splits(struct verify *v)
         add_remark(&v->split[0], VERIFY_MISSING, text);
         free(text);
     }
+    return 0;
 }
 
 /* What is no data set at all is the caller's mistake. */
@@ -180,11 +185,11 @@ static void count(void *context, const struct verify_item *item)
 
 int verify_run(const struct verify_config *config, struct verify *out)
 {
-    int rc = 0;
+    int rc;
 
     *out = (struct verify){.config = *config};
-    open_splits(out);
-    if (out->n_splits == 0)
+    rc = open_splits(out);
+    if (rc == 0 && out->n_splits == 0)
         rc = open_single(out);
     for (int k = 0; k < out->n_splits && rc == 0; k++)
         if (out->split[k].source) {

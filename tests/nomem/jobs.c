@@ -11,6 +11,7 @@
 #include "cli/run_folder.h"
 #include "data/idx.h"
 #include "data/jpeg_encode.h"
+#include "data/verify.h"
 #include "test_data_fixture.h"
 #include "trace/sinks.h"
 #include "train/loop.h"
@@ -138,6 +139,30 @@ static int prepare_records(const char *dir, uint64_t *made)
     free(to);
     free(idx);
     return rc;
+}
+
+static void add_words(void *context, const struct verify_item *item)
+{
+    uint64_t *const made = context;
+
+    *made = checksum_add(*made, item->what, strlen(item->what));
+}
+
+static int verify_folder(const char *dir, uint64_t *made)
+{
+    char *const from = in_data("pictures");
+    struct verify v;
+    int rc;
+
+    (void)dir;
+    rc = verify_run(&(struct verify_config){.dir = from, .n_classes = 2}, &v);
+    free(from);
+    if (rc < 0)
+        return rc;
+    *made += v.split[0].n_good + v.split[0].decode_bytes;
+    verify_each(&v, add_words, made);
+    verify_release(&v);
+    return 0;
 }
 
 /* ---- training ---- */
@@ -302,6 +327,7 @@ const struct job jobs[] = {{"options", parse_options},
                            {"folder", read_folder},
                            {"records", read_records},
                            {"prepare", prepare_records},
+                           {"verify", verify_folder},
                            {"train", train},
                            {NULL, NULL}};
 
