@@ -21,7 +21,7 @@ static const struct opt_row rows[] = {
     ROW("classes", OPT_INT, classes, .dflt = "0", .min = 0, .max = 1e6, .arg = "N", .help = "Labels must be below N for --verify; 0: the preset's number"),
     ROW("label-offset", OPT_INT, label_offset, .dflt = "0", .min = -1e6, .max = 1e6, .arg = "N", .help = "Added to every stored label by --verify"),
     ROW("num-threads", OPT_INT, num_threads, .dflt = "0", .min = 0, .max = 1024, .arg = "N", .letter = 'j',
-        .help = "Threads that read and decode; 0: as many as affinity and cgroup allow"),
+        .help = "Threads of --verify; 0: as many as affinity and cgroup allow"),
     ROW("max-pixels", OPT_SIZE, max_pixels, .dflt = "200M", .min = 1, .max = 1e12, .arg = "N", .help = "Larger pictures are broken for --verify"),
 };
 /* clang-format on */
