@@ -25,10 +25,10 @@ struct verify_report {
 };
 void verify_print_text(const struct verify_report *r);
 void verify_print_json(const struct verify_report *r);
-/* Members of "what is needed": the bytes that a run's input and the page cache want together. */
+/* What a run's input takes and all files of all splits, for a page cache that holds them. */
 uint64_t verify_wanted_bytes(const struct verify_report *r);
 
-/* Five figures under one heading. */
+/* The spreads of a split, in the order they are told. */
 struct verify_row {
     const char *name;
     struct verify_spread spread;

@@ -60,7 +60,7 @@ static void add_classes(const struct verify_classes *c, struct str *out)
 static void add_sizes(const struct verify_split *s, struct str *out)
 {
     struct verify_row rows[VERIFY_ROWS];
-    char where[5000];
+    char where[VERIFY_WHERE];
 
     verify_rows(s, rows);
     for (int i = 0; i < VERIFY_ROWS; i++) {

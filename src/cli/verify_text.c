@@ -83,7 +83,7 @@ static void print_sizes(const struct verify_split *s)
 
 static void print_largest(const struct verify_split *s)
 {
-    char where[5000];
+    char where[VERIFY_WHERE];
 
     source_locate(s->source, s->largest, where, sizeof(where));
     printf("  largest     ");

@@ -1,7 +1,7 @@
 /* A look at a whole data set before a run: every sample is read and decoded, all of it, by several
  * threads; what comes out is the same for any number of them. Kept are a few numbers of each sample
- * (64 bytes) and the reasons of the broken ones; what there is to say is put into words when it is
- * asked for. */
+ * (under 64 bytes) and the reasons of the broken ones; what there is to say is put into words when
+ * it is asked for. */
 #ifndef STAVE_DATA_VERIFY_H
 #define STAVE_DATA_VERIFY_H
 
@@ -83,6 +83,9 @@ struct verify {
 int verify_run(const struct verify_config *config, struct verify *out);
 void verify_release(struct verify *v);
 uint64_t verify_findings(const struct verify *v);
+
+/* Room for the words of source_locate, a long path among them. */
+enum { VERIFY_WHERE = 5000 };
 
 struct verify_item {
     enum verify_outcome outcome;

@@ -9,8 +9,6 @@
 #include "base/str.h"
 #include "data/verify_int.h"
 
-enum { WHERE_BYTES = 5000 /* a path and some words */ };
-
 const char *verify_outcome_name(enum verify_outcome o)
 {
     static const char *const names[N_VERIFY_OUTCOMES] = {
@@ -142,7 +140,7 @@ static void add_twin(const struct verify *v, int split, const struct verify_samp
                      struct words *w)
 {
     const struct verify_split *const s = &v->split[x->twin_split];
-    char where[WHERE_BYTES];
+    char where[VERIFY_WHERE];
 
     if (x->twin == 0)
         return;
@@ -185,7 +183,7 @@ static void tell_sample(const struct teller *t, uint64_t i)
     const struct verify_sample *const x = &s->samples[i];
     const char *const name = own_name(s->source, i);
     struct words w = {0};
-    char where[WHERE_BYTES];
+    char where[VERIFY_WHERE];
 
     if (x->state == SAMPLE_BROKEN)
         add(&w, VERIFY_BROKEN, "%s", x->reason);
