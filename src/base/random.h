@@ -17,6 +17,7 @@ enum random_purpose {
     RANDOM_TEST = 5,    /* inputs of tests and fixtures */
     RANDOM_RUN_SEED = 6,
     RANDOM_SYNTHETIC = 7,
+    RANDOM_GENERATE = 8, /* data sets made here: epoch = which stream, index = sample */
 };
 
 struct random_key {

@@ -8,8 +8,9 @@
 #include "data/recordio.h"
 
 struct prepare_settings {
-    char *from, *to, *index;
+    char *from, *to, *index, *like, *photos;
     int sample;
+    long long samples, seed;
 };
 
 /* clang-format off */
@@ -21,6 +22,10 @@ static const struct opt_row rows[] = {
     ROW("index", OPT_STRING, index, .arg = "FILE.rec",
         .help = "Only make FILE.idx anew from FILE.rec and say how the old one differed"),
     ROW("sample", OPT_BOOL, sample, .dflt = "no", .help = "Make the workload's small sample set instead"),
+    ROW("like", OPT_STRING, like, .arg = "NAME", .help = "Instead of converting, make a set in the likeness of this one (imagenet): for benchmarks, not for learning"),
+    ROW("samples", OPT_SIZE, samples, .dflt = "10000", .min = 1, .max = 1e8, .arg = "N", .help = "How many training samples --like makes; an imagenet's 25th as many for validation"),
+    ROW("photos", OPT_STRING, photos, .arg = "DIR", .help = "Where --like finds photographs (JPEG) to cut from, default the system's wallpapers"),
+    ROW("seed", OPT_INT, seed, .dflt = "1", .min = 0, .max = 9007199254740992.0, .arg = "N", .help = "Another seed gives --like other samples"),
 };
 /* clang-format on */
 
@@ -63,9 +68,19 @@ static int prepare(const char *name, const struct prepare_settings *s)
         return rebuild_index(s->index);
     if (!s->to)
         return err(E_USAGE, "say where the records go: --to DIR");
-    if (!s->sample && !s->from)
+    if (!s->sample && !s->from && !s->like)
         return err(E_USAGE, "say what to convert, --from DIR, or --sample for the small set");
-    TRY(w->prepare(&(struct workload_prepare){s->from, s->to, s->sample, {tell, NULL}}, &result));
+    if (s->like && (s->sample || s->from))
+        return err(E_USAGE, "--like converts nothing; leave --from and --sample out");
+    TRY(w->prepare(&(struct workload_prepare){.from = s->from,
+                                              .to = s->to,
+                                              .sample = s->sample,
+                                              .like = s->like,
+                                              .samples = (uint64_t)s->samples,
+                                              .seed = (uint64_t)s->seed,
+                                              .photos = s->photos,
+                                              .progress = {tell, NULL}},
+                   &result));
     printf("%s: %llu training and %llu validation samples in %s, content checksum %016llx%s\n",
            w->name, (unsigned long long)result.n_train, (unsigned long long)result.n_val, s->to,
            (unsigned long long)result.content_checksum,

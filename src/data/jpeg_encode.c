@@ -34,6 +34,10 @@ static void compress(struct encoder *e, const struct jpeg_picture *p)
     jpeg_set_defaults(&e->lib);
     e->lib.dct_method = JDCT_ISLOW;
     jpeg_set_quality(&e->lib, p->quality ? p->quality : 90, TRUE);
+    if (p->channels == 3) {
+        e->lib.comp_info[0].h_samp_factor = p->sampling == JPEG_444 ? 1 : 2;
+        e->lib.comp_info[0].v_samp_factor = p->sampling == JPEG_420 ? 2 : 1;
+    }
     jpeg_start_compress(&e->lib, TRUE);
     while (e->lib.next_scanline < e->lib.image_height) {
         /* libjpeg's type lacks const; it only reads */

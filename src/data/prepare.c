@@ -16,7 +16,7 @@
 #include "data/prepare_int.h"
 #include "data/source.h"
 
-enum { TELL_EVERY = 1000 };
+enum { TELL_EVERY = 100 };
 
 void prepare_tell(const struct prepare_progress *p, const char *what, uint64_t done, uint64_t total)
 {

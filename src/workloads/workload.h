@@ -40,7 +40,10 @@ struct closed_option {
 
 struct workload_prepare {
     const char *from, *to;
-    int sample; /* the small bundled data set instead of from's */
+    int sample;             /* the small bundled data set instead of from's */
+    const char *like;       /* or one made up in the likeness of the data set of this name */
+    uint64_t samples, seed; /* of like */
+    const char *photos;     /* that like cuts its pictures from; NULL: the system's */
     struct prepare_progress progress;
 };
 
