@@ -1,10 +1,13 @@
 /* `stave prepare`: other people's data sets to records. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "cli/setup.h"
 #include "cli/verify.h"
+#include "data/likeness.h"
 #include "data/recordio.h"
 
 struct prepare_settings {
@@ -31,12 +34,33 @@ static const struct opt_row rows[] = {
 
 static const struct opt_table options = {"prepare", rows, COUNT_OF(rows)};
 
+/* What is being told, and since when. */
+struct telling {
+    char what[32];
+    int64_t since;
+    uint64_t first; /* how many were done then */
+};
+
 static void tell(void *context, const char *what, uint64_t done, uint64_t total)
 {
-    (void)context;
-    if (isatty(2))
-        fprintf(stderr, "\r%s: %llu of %llu%s", what, (unsigned long long)done,
-                (unsigned long long)total, done == total ? "\n" : "");
+    struct telling *const t = context;
+    double seconds, rate;
+
+    if (!isatty(2))
+        return;
+    if (strncmp(t->what, what, sizeof(t->what) - 1) != 0 || done <= t->first) {
+        snprintf(t->what, sizeof(t->what), "%s", what);
+        t->since = clock_ns();
+        t->first = done;
+    }
+    seconds = (double)(clock_ns() - t->since) / 1e9;
+    rate = seconds > 0.0 ? (double)(done - t->first) / seconds : 0.0;
+    fprintf(stderr, "\r%s: %llu of %llu", what, (unsigned long long)done,
+            (unsigned long long)total);
+    if (rate > 0.0)
+        fprintf(stderr, ", %.0f a second, %.0f s left  ", rate, (double)(total - done) / rate);
+    if (done == total)
+        fputc('\n', stderr);
 }
 
 static int rebuild_index(const char *path)
@@ -55,9 +79,22 @@ static int rebuild_index(const char *path)
     return 0;
 }
 
+static int print_likeness(const char *dir)
+{
+    struct str text = STR_INIT;
+    const int rc = likeness_of(dir, &text);
+
+    if (rc == 0)
+        fputs(text.s, stdout);
+    str_release(&text);
+    return rc;
+}
+
 static int prepare(const char *name, const struct prepare_settings *s)
 {
     const struct workload *const w = workload_find(name);
+    struct telling telling = {0};
+    const struct prepare_progress progress = {tell, &telling};
     struct prepare_result result = {0};
 
     if (!w)
@@ -75,17 +112,19 @@ static int prepare(const char *name, const struct prepare_settings *s)
     TRY(w->prepare(&(struct workload_prepare){.from = s->from,
                                               .to = s->to,
                                               .sample = s->sample,
-                                              .like = s->like,
-                                              .samples = (uint64_t)s->samples,
-                                              .seed = (uint64_t)s->seed,
-                                              .photos = s->photos,
-                                              .progress = {tell, NULL}},
+                                              .like = {.name = s->like,
+                                                       .to = s->to,
+                                                       .photos = s->photos,
+                                                       .n_train = (uint64_t)s->samples,
+                                                       .seed = (uint64_t)s->seed,
+                                                       .progress = progress},
+                                              .progress = progress},
                    &result));
     printf("%s: %llu training and %llu validation samples in %s, content checksum %016llx%s\n",
            w->name, (unsigned long long)result.n_train, (unsigned long long)result.n_val, s->to,
            (unsigned long long)result.content_checksum,
            result.already ? " (already there, verified)" : "");
-    return 0;
+    return s->like ? print_likeness(s->to) : 0;
 }
 
 static int verify(const char *name, const struct prepare_settings *own,

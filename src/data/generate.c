@@ -184,12 +184,17 @@ static int generate(struct generation *g, struct prepare_result *out)
     return out->already ? 0 : write_missing(g);
 }
 
-int prepare_imagenet_like(struct prepare_like p, struct prepare_result *out)
+int prepare_like(struct prepare_like p, struct prepare_result *out)
 {
     struct generation g = {.p = &p};
     int rc;
 
     *out = (struct prepare_result){0};
+    if (strcmp(p.name, "imagenet") != 0)
+        return err(E_USAGE,
+                   "nothing is known of a data set called %s; imagenet is what can be "
+                   "imitated",
+                   p.name);
     if (p.n_train == 0 || p.n_train > 100000000)
         return err(E_USAGE, "%" PRIu64 " samples; expected 1 to 100000000", p.n_train);
     g.json = file_join(p.to, "dataset.json");

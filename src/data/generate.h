@@ -24,10 +24,10 @@
 #ifndef STAVE_DATA_GENERATE_H
 #define STAVE_DATA_GENERATE_H
 
-#include "base/str.h"
 #include "data/prepare.h"
 
 struct prepare_like {
+    const char *name;   /* of what is imitated: "imagenet" is known */
     const char *to;     /* gets train.rec, train.idx, val.rec, val.idx, dataset.json */
     const char *photos; /* a folder, looked through with all below it; NULL: where packages of
                            Debian and Ubuntu put wallpapers */
@@ -38,7 +38,8 @@ struct prepare_like {
 };
 
 /* A split that is there whole, from the same photographs, count and seed, is left alone; a run cut
- * short goes on with the next split. E_USAGE when the folder holds another data set. */
-int prepare_imagenet_like(struct prepare_like p, struct prepare_result *out);
+ * short goes on with the next split. E_USAGE when the folder holds another data set or the name is
+ * not known. */
+int prepare_like(struct prepare_like p, struct prepare_result *out);
 
 #endif

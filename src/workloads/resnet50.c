@@ -8,7 +8,6 @@
 
 #include "base/err.h"
 #include "base/file.h"
-#include "data/generate.h"
 #include "data/labels.h"
 #include "eval/metrics.h"
 #include "models/resnet50.h"
@@ -524,18 +523,6 @@ static int check_folders(const char *from)
     return rc;
 }
 
-static int prepare_like(const struct workload_prepare *p, struct prepare_result *out)
-{
-    if (strcmp(p->like, "imagenet") != 0)
-        return err(E_USAGE, "resnet50 can make a set --like imagenet, none like %s", p->like);
-    return prepare_imagenet_like((struct prepare_like){.to = p->to,
-                                                       .photos = p->photos,
-                                                       .n_train = p->samples,
-                                                       .seed = p->seed,
-                                                       .progress = p->progress},
-                                 out);
-}
-
 static int prepare(const struct workload_prepare *p, struct prepare_result *out)
 {
     struct prepare_result val = {0};
@@ -544,8 +531,8 @@ static int prepare(const struct workload_prepare *p, struct prepare_result *out)
 
     if (p->sample)
         return prepare_sample(p, out);
-    if (p->like)
-        return prepare_like(p, out);
+    if (p->like.name)
+        return prepare_like(p->like, out);
     TRY(check_folders(p->from));
     TRY(file_mkdirs(p->to));
     for (int i = 0; i < 2; i++) {

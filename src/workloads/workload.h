@@ -3,6 +3,7 @@
 #ifndef STAVE_WORKLOADS_WORKLOAD_H
 #define STAVE_WORKLOADS_WORKLOAD_H
 
+#include "data/generate.h"
 #include "data/prepare.h"
 #include "data/settings.h"
 #include "rules/ruleset.h"
@@ -40,10 +41,8 @@ struct closed_option {
 
 struct workload_prepare {
     const char *from, *to;
-    int sample;             /* the small bundled data set instead of from's */
-    const char *like;       /* or one made up in the likeness of the data set of this name */
-    uint64_t samples, seed; /* of like */
-    const char *photos;     /* that like cuts its pictures from; NULL: the system's */
+    int sample;               /* the small bundled data set instead of from's */
+    struct prepare_like like; /* or a stand-in for a data set, when like.name is set */
     struct prepare_progress progress;
 };
 
