@@ -32,7 +32,7 @@ static void make_picture(int label, uint64_t id, int size, struct bytes *out)
 
     for (int i = 0; i < size * size; i++)
         px[i] = (uint8_t)(30 + 80 * label + 30 * random_uniform(key, (uint64_t)i));
-    assert_int_equal(jpeg_encode((struct jpeg_picture){px, size, size, 1, 0}, out), 0);
+    assert_int_equal(jpeg_encode((struct jpeg_picture){px, size, size, 1, 0, JPEG_420}, out), 0);
     free(px);
 }
 

@@ -544,7 +544,7 @@ static void test_exif_orientation_is_ignored(void **state)
 static void test_the_encoder_is_reproducible_and_close(void **state)
 {
     uint8_t *const px = picture_new(WIDTH, HEIGHT, 1);
-    const struct jpeg_picture p = {px, WIDTH, HEIGHT, 3, 95};
+    const struct jpeg_picture p = {px, WIDTH, HEIGHT, 3, 95, JPEG_420};
     struct decoder *const d = decoder_new(0);
     struct bytes a = {0}, b = {0};
     struct image got = {0};
@@ -556,7 +556,7 @@ static void test_the_encoder_is_reproducible_and_close(void **state)
     assert_memory_equal(a.data, b.data, a.n);
     assert_int_equal(decode(d, &a, whole_picture, &got), 0);
     assert_true(mean_difference(got.px.data, px, (size_t)WIDTH * HEIGHT * 3) < 9.0);
-    assert_int_equal(jpeg_encode((struct jpeg_picture){px, 0, 5, 3, 0}, &a), E_DATA);
+    assert_int_equal(jpeg_encode((struct jpeg_picture){px, 0, 5, 3, 0, JPEG_420}, &a), E_DATA);
     assert_reason_has("encode a JPEG");
     image_release(&got);
     bytes_release(&a);

@@ -60,7 +60,7 @@ static int has_checksum(const cJSON *object, const char *key, uint64_t want)
     return text && strcmp(text, expected) == 0;
 }
 
-static int split_matches(const cJSON *json, const char *dir, const struct split *s)
+static int split_matches(const cJSON *json, const char *dir, struct split *s)
 {
     const cJSON *const own = cJSON_GetObjectItemCaseSensitive(json, s->name);
     const cJSON *const n = cJSON_GetObjectItemCaseSensitive(own, "samples");
@@ -74,13 +74,18 @@ static int split_matches(const cJSON *json, const char *dir, const struct split 
 
     if (same) /* opening compares the index with the records */
         same = source_open(rec, &source) == 0 && source->n_samples == s->totals.n_records;
+    if (same) {
+        s->totals.rec_bytes =
+            (uint64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(own, "rec_bytes"));
+        s->totals.rec_checksum = sum;
+    }
     source_close(source);
     free(rec);
     free(idx);
     return same;
 }
 
-int splits_match(const char *json_path, const char *dir, const struct split *splits, size_t n)
+int splits_match(const char *json_path, const char *dir, struct split *splits, size_t n)
 {
     char *text;
     size_t n_text;

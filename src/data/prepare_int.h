@@ -15,8 +15,9 @@ struct split {
 /* Appends "name": { counts and checksums }. */
 void split_add_json(const struct split *s, struct str *out);
 /* 1 when dataset.json at path and the .rec files beside it hold exactly these splits: content as
- * given in s->content_checksum and totals.n_records, .rec file as the JSON says. */
-int splits_match(const char *json_path, const char *dir, const struct split *splits, size_t n);
+ * given in s->content_checksum and totals.n_records, .rec file as the JSON says; the other totals
+ * of those that match are filled in. */
+int splits_match(const char *json_path, const char *dir, struct split *splits, size_t n);
 
 void prepare_tell(const struct prepare_progress *p, const char *what, uint64_t done,
                   uint64_t total);
