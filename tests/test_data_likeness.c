@@ -1,6 +1,6 @@
 /* What is read of JPEG headers against libjpeg's reading, and the table of a set whose numbers are
  * known beforehand. */
-#include "test_data_fixture.h"
+#include "generate_fixture.h"
 
 #include "data/likeness.h"
 #include "data/recordio_writer.h"
@@ -162,6 +162,30 @@ static void test_the_table_of_a_known_set(void **state)
     remove_dir(dir);
 }
 
+static void test_the_command(void **state)
+{
+    char *const photos = photo_dir(), *const to = temp_dir();
+    char *text = program_run(
+        to, 0, "prepare resnet50 --like imagenet --samples 30 --photos %s --to %s", photos, to);
+
+    (void)state;
+    assert_says(text, "resnet50: 30 training and 2 validation samples");
+    assert_says(text, "| bytes, mean | 114660 |");
+    free(text);
+    text = program_run(to, 0, "prepare resnet50 --like imagenet --samples 30 --photos %s --to %s",
+                       photos, to);
+    assert_says(text, "(already there, verified)");
+    free(text);
+    text = program_run(to, 2, "prepare resnet50 --like imagenet --from %s --to %s", photos, to);
+    assert_says(text, "--like converts nothing");
+    free(text);
+    text = program_run(to, 2, "prepare resnet50 --like coco --to %s", to);
+    assert_says(text, "nothing is known of a data set called coco");
+    free(text);
+    remove_dir(photos);
+    remove_dir(to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_quality_is_read_back),
         cmocka_unit_test(test_cut_headers_are_refused),
         cmocka_unit_test(test_the_table_of_a_known_set),
+        cmocka_unit_test(test_the_command),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
