@@ -1,5 +1,11 @@
-/* The JPEG path: header, crop, resize. */
+/* The JPEG path: header, crop, resize; and the other reader of headers, which sees the size that
+ * the decoder sees. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "data/bytes.h"
+#include "data/decode.h"
+#include "data/likeness.h"
 #include "fuzz.h"
 #include "fuzz_image.h"
 #include "test_data_fixture.h"
@@ -9,9 +15,25 @@ const char *const fuzz_words[] = {"\xFF\xC0", "\xFF\xC1", "\xFF\xC2", "\xFF\xC4"
                                   "\xFF\xDB", "\xFF\xDD", "\xFF\xD0", "\xFF\xE0",     "\xFF\xEE",
                                   "Adobe",    "JFIF",     "\x11",     "\x22\x11\x21", NULL};
 
+static void read_header(const uint8_t *data, size_t n)
+{
+    struct decoder *const d = decoder_new(1 << 16);
+    uint8_t *const file = xmalloc(n ? n : 1); /* of its exact size, for the sanitizers */
+    struct jpeg_facts f;
+    struct rect whole;
+
+    memcpy(file, data, n);
+    if (jpeg_facts(file, n, &f) == 0 && decoder_begin(d, file, n, &whole) == 0)
+        ASSERT(whole.width == f.width && whole.height == f.height);
+    free(file);
+    decoder_free(d);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     fuzz_image(data, n);
+    if (n >= 2)
+        read_header(data + 2, n - 2); /* behind the seed that fuzz_image takes */
     return 0;
 }
 
