@@ -26,7 +26,7 @@ static const struct opt_row rows[] = {
         .help = "Only make FILE.idx anew from FILE.rec and say how the old one differed"),
     ROW("sample", OPT_BOOL, sample, .dflt = "no", .help = "Make the workload's small sample set instead"),
     ROW("like", OPT_STRING, like, .arg = "NAME", .help = "Instead of converting, make a set in the likeness of this one (imagenet): for benchmarks, not for learning"),
-    ROW("samples", OPT_SIZE, samples, .dflt = "10000", .min = 1, .max = 1e8, .arg = "N", .help = "How many training samples --like makes; an imagenet's 25th as many for validation"),
+    ROW("samples", OPT_SIZE, samples, .dflt = "10000", .min = 1, .max = 1e8, .arg = "N", .help = "How many training samples --like makes; validation gets N / 25.6, as in ImageNet"),
     ROW("photos", OPT_STRING, photos, .arg = "DIR", .help = "Where --like finds photographs (JPEG) to cut from, default the system's wallpapers"),
     ROW("seed", OPT_INT, seed, .dflt = "1", .min = 0, .max = 9007199254740992.0, .arg = "N", .help = "Another seed gives --like other samples"),
 };
