@@ -134,9 +134,9 @@ static int verify(const char *name, const struct prepare_settings *own,
 
     if (!w)
         return err(E_USAGE, "no workload is called %s; stave list shows them", name);
-    if (own->index || own->from || own->to || own->sample)
-        return err(E_USAGE,
-                   "--verify changes nothing; leave --from, --to, --index and --sample out");
+    if (own->index || own->from || own->to || own->sample || own->like)
+        return err(E_USAGE, "--verify changes nothing; leave --from, --to, --index, --sample and "
+                            "--like out");
     return verify_data(w, s);
 }
 
