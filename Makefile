@@ -110,6 +110,11 @@ $(BUILD)/throttle: $(BUILD)/tests/throttle/throttle.o $(BUILD)/libstave.a
 	$(call say,LINK)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
+# Records what tests/test_loader_search.c replays.
+$(BUILD)/loader_grid: $(BUILD)/tests/record/loader_grid.o $(BUILD)/libstave.a
+	$(call say,LINK)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+
 $(BUILD)/stave.1: $(BUILD)/stave
 	$(call say,MAN)
 	@$< man >$@.tmp && mv $@.tmp $@

@@ -1,0 +1,144 @@
+/* Records the rate of the input pipeline over a grid of threads and prefetch depths, as the table
+ * that tests/test_loader_search.c replays: build/loader_grid KIND >tests/golden/loader_KIND.txt
+ * (make build/loader_grid) on a machine that does nothing else; about a minute and a half each.
+ * The pictures are made here, and lie in memory.
+ *
+ *   drain   nothing consumes: the decoders' own rate
+ *   paced   a consumer that takes 24 ms for most batches and 72 ms for each eighth, without a
+ *           processor, as a device would
+ *   latent  each read takes 8 ms, as on a far disk, and the consumer takes 12 ms */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/cpus.h"
+#include "data/pipeline.h"
+#include "test_data_fixture.h"
+
+enum { PICTURES = 32, BATCH = 16, THREADS = 8, DEPTHS = 5, ROUNDS = 5, WARM = 4 };
+
+struct kind {
+    const char *name;
+    int read_ms, step_ms, slow_ms;
+};
+static const struct kind kinds[] = {
+    {"drain", 0, 0, 0}, {"paced", 0, 24, 72}, {"latent", 8, 12, 12}};
+
+struct memory_source {
+    struct bytes picture[PICTURES];
+    int read_ms;
+};
+
+static void sleep_ms(int ms)
+{
+    if (ms)
+        clock_sleep_ns(ms * INT64_C(1000000));
+}
+
+static int read_picture(const struct source *s, uint64_t i, struct sample *out)
+{
+    const struct memory_source *const m = s->state;
+
+    sleep_ms(m->read_ms);
+    out->data = m->picture[i % PICTURES].data;
+    out->n = m->picture[i % PICTURES].n;
+    out->label = 0;
+    return 0;
+}
+
+static void locate_picture(const struct source *s, uint64_t i, char *text, size_t n)
+{
+    (void)s;
+    snprintf(text, n, "picture %llu", (unsigned long long)i);
+}
+
+static const struct source_ops memory_ops = {
+    .name = "memory", .read = read_picture, .locate = locate_picture};
+
+/* Images a second over half a second, after the ring has filled once. */
+static double measure(const struct kind *k, const struct source *s, int threads, int prefetch)
+{
+    const struct pipeline_config config = {.source = s,
+                                           .batch_size = BATCH,
+                                           .n_threads = threads,
+                                           .prefetch = prefetch,
+                                           .n_classes = 1,
+                                           .seed = 1};
+    struct pipeline *p;
+    int64_t start = 0;
+    int n = 0;
+
+    if (pipeline_open(&config, &p) < 0)
+        BUG("%s", err_reason());
+    for (int i = 0; !start || clock_ns() - start < 500000000 || n % 8; i++) {
+        const struct batch *b;
+
+        if (i == prefetch + WARM)
+            start = clock_ns(), n = 0;
+        if (pipeline_next(p, &b) < 0)
+            BUG("%s", err_reason());
+        sleep_ms(i % 8 ? k->step_ms : k->slow_ms);
+        pipeline_done(p, b);
+        n++;
+    }
+    pipeline_close(p);
+    return n * BATCH / ((double)(clock_ns() - start) * 1e-9);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double rates[THREADS][DEPTHS][ROUNDS];
+
+/* Rounds are interleaved: what disturbs the machine for a while disturbs no single point. */
+static void record(const struct kind *k, const struct source *s)
+{
+    for (int r = 0; r < ROUNDS; r++)
+        for (int t = 0; t < THREADS; t++)
+            for (int d = 0; d < DEPTHS; d++)
+                rates[t][d][r] = measure(k, s, t + 1, 1 << d);
+}
+
+static void print_table(const struct kind *k)
+{
+    struct cpus c;
+    double spread = 0;
+
+    if (cpus_find("", &c) < 0)
+        BUG("%s", err_reason());
+    printf("# %s: images/s, rows threads 1..%d, columns prefetch 1 2 4 8 16; medians of %d\n",
+           k->name, THREADS, ROUNDS);
+    printf("# batches of %d pictures of 400x350, %d processors\n", BATCH, c.count);
+    for (int t = 0; t < THREADS; t++)
+        for (int d = 0; d < DEPTHS; d++) {
+            double *const r = rates[t][d];
+
+            qsort(r, ROUNDS, sizeof(*r), by_size);
+            spread += (r[ROUNDS - 2] - r[1]) / r[ROUNDS / 2] / (THREADS * DEPTHS);
+            printf("%.1f%c", r[ROUNDS / 2], d == DEPTHS - 1 ? '\n' : ' ');
+        }
+    printf("# between the second and the second last of a point: %.1f %% on average\n",
+           100 * spread);
+}
+
+int main(int argc, char **argv)
+{
+    static struct memory_source m;
+    struct source s = {
+        .ops = &memory_ops, .path = (char[]){"memory"}, .state = &m, .n_samples = 1 << 20};
+
+    for (int i = 0; i < PICTURES; i++)
+        simple_jpeg(400, 350, i, &m.picture[i]);
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (argc == 2 && !strcmp(argv[1], kinds[i].name)) {
+            m.read_ms = kinds[i].read_ms;
+            record(&kinds[i], &s);
+            print_table(&kinds[i]);
+            return 0;
+        }
+    fprintf(stderr, "usage: loader_grid drain|paced|latent\n");
+    return 2;
+}
