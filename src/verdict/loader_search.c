@@ -75,7 +75,7 @@ int loader_search_new(const struct search_space *space, const struct loader_sett
     if (!s->set.noise)
         s->set.noise = 0.02;
     if (!s->set.gain)
-        s->set.gain = 0.0005;
+        s->set.gain = 0.0002;
     if (!s->set.equal)
         s->set.equal = 0.01;
     if (!s->set.max_probes)

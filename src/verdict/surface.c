@@ -7,8 +7,9 @@
 
 /* What the lengths and the height are chosen from. The shortest length is about a doubling of a
  * setting: with less, nothing that was measured would say anything about its neighbours. */
-static const double lengths[] = {0.8, 1.4, 2.4, 4.0};
-static const double heights[] = {0.1, 0.25, 0.5};
+static const double lengths[] = {0.7, 1.3, 2.4};
+static const double heights[] = {0.2, 0.4};
+static const double roughs[] = {0, 0.02, 0.06};
 
 void surface_init(struct surface *s, int n_dims)
 {
@@ -31,6 +32,8 @@ static double covariance(const struct surface *s, const double *a, const double 
 
     for (int d = 0; d < s->n_dims; d++)
         square += (a[d] - b[d]) * (a[d] - b[d]) / (s->length[d] * s->length[d]);
+    if (square == 0)
+        return s->height * s->height + s->rough * s->rough;
     const double r = sqrt(5 * square);
 
     return s->height * s->height * (1 + r + r * r / 3) * exp(-r);
@@ -116,7 +119,10 @@ static int next_choice(int *choice, int n_dims)
             return 1;
         choice[d] = 0;
     }
-    return ++choice[n_dims] < (int)COUNT_OF(heights);
+    if (++choice[n_dims] < (int)COUNT_OF(heights))
+        return 1;
+    choice[n_dims] = 0;
+    return ++choice[n_dims + 1] < (int)COUNT_OF(roughs);
 }
 
 static void choose(struct surface *s, const int *choice)
@@ -124,11 +130,12 @@ static void choose(struct surface *s, const int *choice)
     for (int d = 0; d < s->n_dims; d++)
         s->length[d] = lengths[choice[d]];
     s->height = heights[choice[s->n_dims]];
+    s->rough = roughs[choice[s->n_dims + 1]];
 }
 
 void surface_fit(struct surface *s)
 {
-    int choice[SURFACE_DIMS + 1] = {0}, best[SURFACE_DIMS + 1] = {0};
+    int choice[SURFACE_DIMS + 2] = {0}, best[SURFACE_DIMS + 2] = {0};
     double most = -INFINITY;
 
     ASSERT(s->n > 0);
@@ -149,7 +156,7 @@ struct estimate surface_at(const struct surface *s, const double *at)
 {
     double cross[SURFACE_POINTS] = {0}, white[SURFACE_POINTS];
     struct estimate e = {.mean = s->mean};
-    double rest = s->height * s->height;
+    double rest = covariance(s, at, at);
 
     for (int i = 0; i < s->n; i++) {
         cross[i] = covariance(s, at, s->at[i]);

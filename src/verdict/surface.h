@@ -2,7 +2,8 @@
  * measured: Gaussian process regression (Rasmussen, Williams 2006, algorithm 2.1), with a constant
  * mean and the covariance of Matern 5/2 with a length of its own in each dimension. It lets few
  * measurements serve many settings: neighbours vouch for each other, and noise averages out over
- * all of them rather than at each point alone. Lengths and height are those of a fixed list under
+ * all of them rather than at each point alone. Besides, each point may be off the surface by an amount
+ * of its own (a cliff is not smooth; what was measured there is still believed). Lengths, height and roughness are those of a fixed list under
  * which the measurements are likeliest; so the result is a pure function of what was added.
  * No memory of its own; a few hundred kilobytes, so keep it off the stack. */
 #ifndef STAVE_VERDICT_SURFACE_H
@@ -15,7 +16,8 @@ struct surface {
     double at[SURFACE_POINTS][SURFACE_DIMS]; /* unit: what the shortest length is given in */
     double value[SURFACE_POINTS], variance[SURFACE_POINTS]; /* of the mean of a point's repeats */
     /* set by surface_fit: */
-    double length[SURFACE_DIMS], height, mean; /* height: standard deviation of the surface */
+    double length[SURFACE_DIMS], mean;
+    double height, rough; /* standard deviations of the surface and of each point from it */
     double factor[SURFACE_POINTS][SURFACE_POINTS], weight[SURFACE_POINTS];
 };
 
