@@ -313,11 +313,10 @@ static int shrink(struct loader_search *s)
     return ask(s, p, "the settings before can not be run; half of them");
 }
 
-/* Looking around: the next doubling or halving from the best that is not known yet. Down only while
- * less than a fifth is lost. */
-static int look_along(struct loader_search *s, int d, int sign)
+/* Looking around: the next doubling or halving that is not known yet, from the best and from the
+ * cheapest of its equals. Down only while less than a fifth is lost. */
+static int look_along(struct loader_search *s, struct search_point from, int d, int sign)
 {
-    const struct search_point from = s->site[best_site(s, -1)].point;
     struct search_point p = from, next;
 
     for (int i = sign; i; i += sign, p = next) {
@@ -337,10 +336,13 @@ static int look_along(struct loader_search *s, int d, int sign)
 
 static int look_around(struct loader_search *s)
 {
-    for (int sign = 1; sign >= -1; sign -= 2)
-        for (int d = 0; d < s->space.n_dims; d++)
-            if (look_along(s, d, sign))
-                return 1;
+    const int from[2] = {best_site(s, -1), chosen_site(s)};
+
+    for (int i = 0; i < 2; i++)
+        for (int sign = 1; sign >= -1; sign -= 2)
+            for (int d = 0; d < s->space.n_dims; d++)
+                if (look_along(s, s->site[from[i]].point, d, sign))
+                    return 1;
     return 0;
 }
 
@@ -395,7 +397,7 @@ static void weigh_distance(struct loader_search *s, struct search_point p, struc
         if (to < least)
             least = to, nearest = i;
     }
-    if (least > v->most && s->site[nearest].mean >= 0.25 * s->scale) {
+    if (least > v->most && s->site[nearest].mean >= 0.3 * s->scale) {
         v->most = least;
         v->point = p;
     }
@@ -415,10 +417,9 @@ static int explore(struct loader_search *s)
 }
 
 /* Refining: halfway from the best to its next doubling and halving, in each setting. */
-static int refine_dim(struct loader_search *s, int d, double factor)
+static int refine_dim(struct loader_search *s, struct search_point from, int d, double factor)
 {
     const struct search_dim *const x = &s->space.dim[d];
-    const struct search_point from = s->site[best_site(s, -1)].point;
     struct search_point to = from;
 
     if (x->scale == SEARCH_LOG)
@@ -433,8 +434,10 @@ static int refine_dim(struct loader_search *s, int d, double factor)
 
 static int refine(struct loader_search *s)
 {
+    const struct search_point best = s->site[best_site(s, -1)].point;
+
     for (int d = 0; d < s->space.n_dims; d++)
-        if (refine_dim(s, d, M_SQRT2) || refine_dim(s, d, M_SQRT1_2))
+        if (refine_dim(s, best, d, M_SQRT2) || refine_dim(s, best, d, M_SQRT1_2))
             return 1;
     return 0;
 }

@@ -2,10 +2,11 @@
  * measured: Gaussian process regression (Rasmussen, Williams 2006, algorithm 2.1), with a constant
  * mean and the covariance of Matern 5/2 with a length of its own in each dimension. It lets few
  * measurements serve many settings: neighbours vouch for each other, and noise averages out over
- * all of them rather than at each point alone. Besides, each point may be off the surface by an amount
- * of its own (a cliff is not smooth; what was measured there is still believed). Lengths, height and roughness are those of a fixed list under
- * which the measurements are likeliest; so the result is a pure function of what was added.
- * No memory of its own; a few hundred kilobytes, so keep it off the stack. */
+ * all of them rather than at each point alone. Besides, each point may be off the surface by an
+ * amount of its own (a cliff is not smooth; what was measured there is still believed). Lengths,
+ * height and roughness are those of a fixed list under which the measurements are likeliest; so the
+ * result is a pure function of what was added. No memory of its own; a few hundred kilobytes, so
+ * keep it off the stack. */
 #ifndef STAVE_VERDICT_SURFACE_H
 #define STAVE_VERDICT_SURFACE_H
 
