@@ -67,6 +67,12 @@ static struct outcome search(const struct loader_model *m, double noise, uint64_
 
     drive(s, m, noise, key);
     assert_int_equal(loader_search_result(s, &r), 0);
+    if (getenv("TRACE") && m->rate(m, r.point) / best < 0.97) {
+        struct str t = {0};
+        loader_search_add_table(s, &t);
+        printf("%schosen %d %d rate %g end %s\n", t.s, r.point.v[0], r.point.v[1], r.rate, r.end);
+        exit(0);
+    }
     out = (struct outcome){r.n_probes, set.max_probes, m->rate(m, r.point) / best, r.point};
     loader_search_free(s);
     return out;
@@ -108,10 +114,11 @@ static void test_models(void **state)
     static const double noises[] = {0.01, 0.02, 0.05};
 
     (void)state;
-    const char*only=getenv("ONLY"), *seeds=getenv("NSEEDS");
+    const char *only = getenv("ONLY"), *seeds = getenv("NSEEDS");
     for (int i = 0; i < n_loader_models; i++)
         for (size_t k = 0; k < COUNT_OF(noises); k++)
-            if (!only||strstr(only, loader_models[i].name))successes(&loader_models[i], noises[k], seeds?atoi(seeds):SEEDS);
+            if (!only || strstr(only, loader_models[i].name))
+                successes(&loader_models[i], noises[k], seeds ? atoi(seeds) : SEEDS);
 }
 
 int main(void)

@@ -35,6 +35,7 @@ struct loader_search {
 
     struct surface surface; /* of rate / scale, after every tell */
     double scale, noise;
+    int n_learned; /* sites when its shape was last chosen */
 };
 
 static int default_probes(const struct search_space *s)
@@ -184,8 +185,12 @@ static void fit(struct loader_search *s)
         search_point_place(&s->space, x->point, at);
         surface_add(&s->surface, at, value, sd * sd / x->n + 1e-6);
     }
-    if (s->n_sites)
+    if (s->n_sites >= s->n_learned + 1 + s->n_learned / 8) {
+        surface_learn(&s->surface);
+        s->n_learned = s->n_sites;
+    } else if (s->n_sites) {
         surface_fit(&s->surface);
+    }
 }
 
 /* The mean rate and its standard error say that data is no limit any more. */

@@ -185,7 +185,9 @@ static void drop_dead(struct rate_search *s)
     s->n_group = n;
 }
 
-/* The next of the group that lacks the budget of this rung; -1: the group is evaluated. */
+/* Rates that are near to each other are not cut at the first rung, where short trials favour the
+ * smaller one; there it only shows what diverges. Returns the next of the group that lacks the
+ * budget of this rung; -1: the group is evaluated. */
 static int next_in_group(struct rate_search *s)
 {
     for (;;) {
@@ -195,7 +197,8 @@ static int next_in_group(struct rate_search *s)
                 return s->group[i];
         if (s->n_group == 0 || s->rung + 1 >= s->set.n_rungs)
             return -1;
-        cut(s);
+        if (s->stage == DECADES || s->rung > 0)
+            cut(s);
         s->rung++;
     }
 }

@@ -135,6 +135,12 @@ static void choose(struct surface *s, const int *choice)
 
 void surface_fit(struct surface *s)
 {
+    ASSERT(s->n > 0 && s->height > 0);
+    condition(s);
+}
+
+void surface_learn(struct surface *s)
+{
     int choice[SURFACE_DIMS + 2] = {0}, best[SURFACE_DIMS + 2] = {0};
     double most = -INFINITY;
 

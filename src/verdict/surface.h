@@ -16,7 +16,7 @@ struct surface {
     int n_dims, n;
     double at[SURFACE_POINTS][SURFACE_DIMS]; /* unit: what the shortest length is given in */
     double value[SURFACE_POINTS], variance[SURFACE_POINTS]; /* of the mean of a point's repeats */
-    /* set by surface_fit: */
+    /* set by surface_learn and surface_fit: */
     double length[SURFACE_DIMS], mean;
     double height, rough; /* standard deviations of the surface and of each point from it */
     double factor[SURFACE_POINTS][SURFACE_POINTS], weight[SURFACE_POINTS];
@@ -29,7 +29,9 @@ struct estimate {
 void surface_init(struct surface *s, int n_dims);
 /* Up to SURFACE_POINTS points; variance > 0, all finite. */
 void surface_add(struct surface *s, const double *at, double value, double variance);
-/* After the last point; at least one. */
+/* After the last point; at least one. Chooses lengths, height and roughness, and fits. */
+void surface_learn(struct surface *s);
+/* The same with what was chosen last, from other points perhaps: a hundredth of the work. */
 void surface_fit(struct surface *s);
 struct estimate surface_at(const struct surface *s, const double *at);
 
