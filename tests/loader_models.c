@@ -167,7 +167,6 @@ const struct loader_model loader_models[] = {
     {"waves", GRID(32, 16), waves, NULL},
     {"flat", GRID(32, 16), flat, NULL},
     {"split", SPLIT(16, 8), split, NULL},
-    {"recorded drain", GRID(16, 16), recorded, "loader_drain.txt"},
     {"recorded paced", GRID(16, 16), recorded, "loader_paced.txt"},
     {"recorded latent", GRID(16, 16), recorded, "loader_latent.txt"},
 };

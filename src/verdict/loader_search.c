@@ -134,11 +134,11 @@ static int best_site(const struct loader_search *s, int but)
     return best;
 }
 
-/* The cheapest of those that are as good as the best; at least one site. */
-static int chosen_site(const struct loader_search *s)
+/* The cheapest of those that lose at most this share of the best; at least one site. */
+static int cheap_site(const struct loader_search *s, double loss)
 {
     int chosen = best_site(s, -1);
-    const double enough = look(s, s->site[chosen].point).mean * (1 - s->set.equal);
+    const double enough = look(s, s->site[chosen].point).mean * (1 - loss);
 
     for (int i = 0; i < s->n_sites; i++)
         if (search_point_cost(&s->space, s->site[i].point) <
@@ -146,6 +146,11 @@ static int chosen_site(const struct loader_search *s)
             look(s, s->site[i].point).mean >= enough)
             chosen = i;
     return chosen;
+}
+
+static int chosen_site(const struct loader_search *s)
+{
+    return cheap_site(s, s->set.equal);
 }
 
 /* What was told of each probe counts as much as four repeats; the scatter of real repeats, which
@@ -319,7 +324,7 @@ static int shrink(struct loader_search *s)
 }
 
 /* Looking around: the next doubling or halving that is not known yet, from the best and from the
- * cheapest of its equals. Down only while less than a fifth is lost. */
+ * cheapest that is about as fast: more of another setting may fit beside less of one. Down only while less than a fifth is lost. */
 static int look_along(struct loader_search *s, struct search_point from, int d, int sign)
 {
     struct search_point p = from, next;
@@ -341,7 +346,7 @@ static int look_along(struct loader_search *s, struct search_point from, int d, 
 
 static int look_around(struct loader_search *s)
 {
-    const int from[2] = {best_site(s, -1), chosen_site(s)};
+    const int from[2] = {best_site(s, -1), cheap_site(s, fmax(2 * s->noise, 0.03))};
 
     for (int i = 0; i < 2; i++)
         for (int sign = 1; sign >= -1; sign -= 2)
