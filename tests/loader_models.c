@@ -157,18 +157,18 @@ static double recorded(const struct loader_model *m, struct search_point p)
 }
 
 const struct loader_model loader_models[] = {
-    {"plateau", GRID(32, 16), plateau, NULL},
-    {"dip", GRID(32, 16), dip, NULL},
-    {"two hills", GRID(32, 16), two_hills, NULL},
-    {"cliff", GRID(32, 16), cliff, NULL},
-    {"no memory", GRID(32, 16), no_memory, NULL},
-    {"together", GRID(32, 16), together, NULL},
-    {"seeks", GRID(32, 16), seeks, NULL},
-    {"waves", GRID(32, 16), waves, NULL},
-    {"flat", GRID(32, 16), flat, NULL},
-    {"split", SPLIT(16, 8), split, NULL},
-    {"recorded paced", GRID(16, 16), recorded, "loader_paced.txt"},
-    {"recorded latent", GRID(16, 16), recorded, "loader_latent.txt"},
+    {"plateau", GRID(32, 16), plateau, {96, 97, 85}, NULL},
+    {"dip", GRID(32, 16), dip, {96, 97, 80}, NULL},
+    {"two hills", GRID(32, 16), two_hills, {96, 97, 80}, NULL},
+    {"cliff", GRID(32, 16), cliff, {70, 85, 15}, NULL},
+    {"no memory", GRID(32, 16), no_memory, {96, 97, 85}, NULL},
+    {"together", GRID(32, 16), together, {96, 97, 85}, NULL},
+    {"seeks", GRID(32, 16), seeks, {96, 97, 85}, NULL},
+    {"waves", GRID(32, 16), waves, {96, 97, 85}, NULL},
+    {"flat", GRID(32, 16), flat, {96, 97, 85}, NULL},
+    {"split", SPLIT(16, 8), split, {85, 92, 50}, NULL},
+    {"recorded paced", GRID(16, 16), recorded, {1, 1, 1}, "loader_paced.txt"},
+    {"recorded latent", GRID(16, 16), recorded, {80, 80, 50}, "loader_latent.txt"},
 };
 const int n_loader_models = (int)COUNT_OF(loader_models);
 

@@ -9,6 +9,7 @@ struct loader_model {
     const char *name;
     struct search_space space;
     double (*rate)(const struct loader_model *m, struct search_point p);
+    int floor[3];     /* successes in a hundred that a search must reach, noise 2, 1 and 5 % */
     const char *file; /* recorded: the table in tests/golden */
 };
 

@@ -190,7 +190,7 @@ static void fit(struct loader_search *s)
         search_point_place(&s->space, x->point, at);
         surface_add(&s->surface, at, value, sd * sd / x->n + 1e-6);
     }
-    if (s->n_sites >= s->n_learned + 1 + s->n_learned / 8) {
+    if (s->n_sites >= s->n_learned + 1 + s->n_learned / 4) {
         surface_learn(&s->surface);
         s->n_learned = s->n_sites;
     } else if (s->n_sites) {
@@ -210,10 +210,12 @@ static int reached_ceiling(const struct loader_search *s)
     return e.mean >= (1 - s->set.equal) * ceiling && e.mean - 1.64 * e.sd >= 0.97 * ceiling;
 }
 
-/* Probes that are kept for looking for cheaper settings. */
+/* Probes that are kept for looking for cheaper settings: fewer where the noise needs repeats. */
 static int economy(const struct loader_search *s)
 {
-    return s->set.max_probes / 8 < LOADER_ECONOMY ? s->set.max_probes / 8 : LOADER_ECONOMY;
+    const int most = s->noise > 0.03 ? LOADER_ECONOMY / 3 : LOADER_ECONOMY;
+
+    return s->set.max_probes / 8 < most ? s->set.max_probes / 8 : most;
 }
 
 /* Asking. */
@@ -324,7 +326,8 @@ static int shrink(struct loader_search *s)
 }
 
 /* Looking around: the next doubling or halving that is not known yet, from the best and from the
- * cheapest that is about as fast: more of another setting may fit beside less of one. Down only while less than a fifth is lost. */
+ * cheapest that is about as fast: more of another setting may fit beside less of one. Down only
+ * while less than a fifth is lost. */
 static int look_along(struct loader_search *s, struct search_point from, int d, int sign)
 {
     struct search_point p = from, next;
@@ -534,7 +537,7 @@ static int economise(struct loader_search *s)
     struct visit v = {.each = weigh_saving, .cost = search_point_cost(&s->space, chosen)};
     struct str at = STR_INIT;
 
-    if (v.cost <= 0 || s->n_economy == economy(s))
+    if (v.cost <= 0 || s->n_economy >= economy(s))
         return 0;
     v.best_mean = look(s, s->site[best_site(s, -1)].point).mean;
     visit_all(s, chosen, &v);

@@ -9,7 +9,7 @@
  * setting: with less, nothing that was measured would say anything about its neighbours. */
 static const double lengths[] = {0.7, 1.3, 2.4};
 static const double heights[] = {0.2, 0.4};
-static const double roughs[] = {0, 0.02, 0.06};
+static const double roughs[] = {0, 0.04};
 
 void surface_init(struct surface *s, int n_dims)
 {

@@ -110,8 +110,9 @@ static void print_table(const struct kind *k)
 
     if (cpus_find("", &c) < 0)
         BUG("%s", err_reason());
-    printf("# %s: images/s, rows threads 1..%d, columns prefetch 1 2 4 8 16; the best of %d rounds\n",
-           k->name, THREADS, ROUNDS);
+    printf(
+        "# %s: images/s, rows threads 1..%d, columns prefetch 1 2 4 8 16; the best of %d rounds\n",
+        k->name, THREADS, ROUNDS);
     printf("# batches of %d pictures of 400x350, %d processors\n", BATCH, c.count);
     for (int t = 0; t < THREADS; t++)
         for (int d = 0; d < DEPTHS; d++) {
