@@ -378,6 +378,7 @@ static void after_decades(struct rate_search *s)
     s->n_group = 0;
     if (s->best < 0 && s->no_memory && s->no_memory <= s->batch) {
         shrink(s);
+        s->stage = s->n_group ? DECADES : DONE;
         return;
     }
     extend(s);
