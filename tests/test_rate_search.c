@@ -205,6 +205,31 @@ static void test_memory_is_remembered(void **state)
     rate_search_free(s);
 }
 
+/* The first trials of a batch twice as large: the best rate so far times two and its root. */
+static void test_rate_goes_with_batch(void **state)
+{
+    struct rate_settings set = around;
+    const struct rate_trial *t;
+    struct rate_search *const s = new_search(&set);
+    struct rate_search *larger;
+    struct rate_result r;
+    int n;
+
+    (void)state;
+    drive(s, &plain, 1);
+    assert_int_equal(rate_search_result(s, &r), 0);
+    set.max_batch = 128;
+    larger = new_search(&set);
+    drive(larger, &plain, 1);
+    n = rate_search_trials(larger, &t);
+    for (int i = 0, seen = 0; i < n && seen < 2; i++)
+        if (t[i].batch == 128)
+            assert_true(fabs(t[i].rate / r.rate - (seen++ ? 2 : sqrt(2))) < 1e-9);
+    assert_int_equal(t[n - 1].batch, 128);
+    rate_search_free(s);
+    rate_search_free(larger);
+}
+
 static void test_divergence_is_not_tried_larger(void **state)
 {
     struct model m = plain;
@@ -365,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_valleys),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_memory_is_remembered),
+        cmocka_unit_test(test_rate_goes_with_batch),
         cmocka_unit_test(test_divergence_is_not_tried_larger),
         cmocka_unit_test(test_hopeless),
         cmocka_unit_test(test_accuracy),

@@ -1,4 +1,4 @@
-#include "verdict/loader_search.h"
+#include "verdict/loader_search_int.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -7,36 +7,6 @@
 #include <string.h>
 
 #include "base/err.h"
-
-enum stage { CLIMB, AROUND, EXPLORE, REFINE, FILL, ECONOMY, DONE };
-
-/* All repeats of one point. */
-struct site {
-    struct search_point point;
-    int n;
-    double mean, square; /* of the rates; sum of squared deviations */
-};
-
-struct loader_search {
-    struct search_space space;
-    struct loader_settings set;
-    struct loader_step step[LOADER_PROBES];
-    int n_steps, asked; /* asked: step[n_steps] waits to be told */
-    struct site site[LOADER_PROBES];
-    int n_sites;
-    struct search_point failed[LOADER_PROBES];
-    int n_failed;
-
-    enum stage stage;
-    int climbing;               /* site that is climbed from; -1 before the first */
-    int tried[SEARCH_DIMS + 1]; /* from there; the last: all together */
-    int n_explored, n_economy, at_ceiling;
-    const char *end;
-
-    struct surface surface; /* of rate / scale, after every tell */
-    double scale, noise;
-    int n_learned; /* sites when its shape was last chosen */
-};
 
 static int default_probes(const struct search_space *s)
 {
@@ -93,121 +63,9 @@ void loader_search_free(struct loader_search *s)
     free(s);
 }
 
-/* What is known. */
-
-static int find_site(const struct loader_search *s, struct search_point p)
-{
-    for (int i = 0; i < s->n_sites; i++)
-        if (search_point_same(&s->space, s->site[i].point, p))
-            return i;
-    return -1;
-}
-
-static int is_excluded(const struct loader_search *s, struct search_point p)
-{
-    for (int i = 0; i < s->n_failed; i++)
-        if (search_point_above(&s->space, p, s->failed[i]))
-            return 1;
-    return 0;
-}
-
-static struct estimate look(const struct loader_search *s, struct search_point p)
-{
-    double at[SEARCH_DIMS];
-
-    search_point_place(&s->space, p, at);
-    return surface_at(&s->surface, at);
-}
-
-/* The site with the highest estimate, other than `but`; -1: none. */
-static int best_site(const struct loader_search *s, int but)
-{
-    double most = -INFINITY;
-    int best = -1;
-
-    for (int i = 0; i < s->n_sites; i++) {
-        const double mean = i == but ? -INFINITY : look(s, s->site[i].point).mean;
-
-        if (mean > most)
-            most = mean, best = i;
-    }
-    return best;
-}
-
-/* The cheapest of those that lose at most this share of the best; at least one site. */
-static int cheap_site(const struct loader_search *s, double loss)
-{
-    int chosen = best_site(s, -1);
-    const double enough = look(s, s->site[chosen].point).mean * (1 - loss);
-
-    for (int i = 0; i < s->n_sites; i++)
-        if (search_point_cost(&s->space, s->site[i].point) <
-                search_point_cost(&s->space, s->site[chosen].point) &&
-            look(s, s->site[i].point).mean >= enough)
-            chosen = i;
-    return chosen;
-}
-
 static int chosen_site(const struct loader_search *s)
 {
-    return cheap_site(s, s->set.equal);
-}
-
-/* What was told of each probe counts as much as four repeats; the scatter of real repeats, which
- * also holds what drifts between probes, does the rest. */
-static double pooled_noise(const struct loader_search *s)
-{
-    double told = 0, square = 0, freedom = 0;
-    int n_told = 0;
-
-    for (int i = 0; i < s->n_steps; i++)
-        if (!s->step[i].reading.failed && s->step[i].reading.spread > 0) {
-            told += s->step[i].reading.spread * s->step[i].reading.spread;
-            n_told++;
-        }
-    told = n_told ? told / n_told : s->set.noise * s->set.noise;
-    for (int i = 0; i < s->n_sites; i++)
-        if (s->site[i].n > 1 && s->site[i].mean > 0) {
-            square += s->site[i].square / (s->site[i].mean * s->site[i].mean);
-            freedom += s->site[i].n - 1;
-        }
-    return sqrt((4 * told + square) / (4 + freedom));
-}
-
-static void fit(struct loader_search *s)
-{
-    double at[SEARCH_DIMS];
-
-    s->noise = pooled_noise(s);
-    s->scale = 0;
-    for (int i = 0; i < s->n_sites; i++)
-        s->scale = fmax(s->scale, s->site[i].mean);
-    surface_init(&s->surface, s->space.n_dims);
-    for (int i = 0; i < s->n_sites; i++) {
-        const struct site *const x = &s->site[i];
-        const double value = s->scale > 0 ? x->mean / s->scale : 0, sd = s->noise * value;
-
-        search_point_place(&s->space, x->point, at);
-        surface_add(&s->surface, at, value, sd * sd / x->n + 1e-6);
-    }
-    if (s->n_sites >= s->n_learned + 1 + s->n_learned / 4) {
-        surface_learn(&s->surface);
-        s->n_learned = s->n_sites;
-    } else if (s->n_sites) {
-        surface_fit(&s->surface);
-    }
-}
-
-/* The mean rate and its standard error say that data is no limit any more. */
-static int reached_ceiling(const struct loader_search *s)
-{
-    const double ceiling = s->scale > 0 ? s->set.ceiling / s->scale : 0;
-    struct estimate e;
-
-    if (ceiling <= 0 || s->n_sites == 0)
-        return 0;
-    e = look(s, s->site[best_site(s, -1)].point);
-    return e.mean >= (1 - s->set.equal) * ceiling && e.mean - 1.64 * e.sd >= 0.97 * ceiling;
+    return loader_cheap(s, s->set.equal);
 }
 
 /* Probes that are kept for looking for cheaper settings: fewer where the noise needs repeats. */
@@ -244,7 +102,7 @@ static const struct loader_reading *last_reading(const struct loader_search *s,
 
 static int is_new(const struct loader_search *s, struct search_point p)
 {
-    return find_site(s, p) < 0 && !is_excluded(s, p);
+    return loader_site(s, p) < 0 && !loader_excluded(s, p);
 }
 
 /* Doubling. When the consumer waited for data, more of the first setting is wanted (threads make
@@ -282,7 +140,7 @@ static int climb_all(struct loader_search *s)
 
 static void move_on(struct loader_search *s)
 {
-    const int last = find_site(s, s->step[s->n_steps - 1].point);
+    const int last = loader_site(s, s->step[s->n_steps - 1].point);
 
     if (last < 0 || last == s->climbing)
         return;
@@ -334,9 +192,9 @@ static int look_along(struct loader_search *s, struct search_point from, int d, 
 
     for (int i = sign; i; i += sign, p = next) {
         next = search_point_step(&s->space, from, d, i);
-        if (next.v[d] == p.v[d] || is_excluded(s, next))
+        if (next.v[d] == p.v[d] || loader_excluded(s, next))
             return 0;
-        const int known = find_site(s, next);
+        const int known = loader_site(s, next);
 
         if (known < 0)
             return ask(s, next, "%s %d -> %d: is it better further %s", s->space.dim[d].name,
@@ -349,7 +207,7 @@ static int look_along(struct loader_search *s, struct search_point from, int d, 
 
 static int look_around(struct loader_search *s)
 {
-    const int from[2] = {best_site(s, -1), cheap_site(s, fmax(2 * s->noise, 0.03))};
+    const int from[2] = {loader_best(s, -1), loader_cheap(s, fmax(2 * s->noise, 0.03))};
 
     for (int i = 0; i < 2; i++)
         for (int sign = 1; sign >= -1; sign -= 2)
@@ -380,7 +238,7 @@ static void visit_all(struct loader_search *s, struct search_point near, struct 
     do {
         for (d = 0; d < n_dims; d++)
             p.v[d] = level[d][i[d]];
-        if (!is_excluded(s, p))
+        if (!loader_excluded(s, p))
             v->each(s, p, v);
         for (d = 0; d < n_dims && ++i[d] == n[d]; d++)
             i[d] = 0;
@@ -447,7 +305,7 @@ static int refine_dim(struct loader_search *s, struct search_point from, int d, 
 
 static int refine(struct loader_search *s)
 {
-    const struct search_point best = s->site[best_site(s, -1)].point;
+    const struct search_point best = s->site[loader_best(s, -1)].point;
 
     for (int d = 0; d < s->space.n_dims; d++)
         if (refine_dim(s, best, d, M_SQRT2) || refine_dim(s, best, d, M_SQRT1_2))
@@ -469,7 +327,7 @@ static double normal_below(double z)
  * estimate by a normal amount of deviation `move`, and gains where that changes which is best. */
 static void weigh_gain(struct loader_search *s, struct search_point p, struct visit *v)
 {
-    const struct estimate e = look(s, p);
+    const struct estimate e = loader_look(s, p);
     const double noise = s->noise * e.mean, sum = sqrt(e.sd * e.sd + noise * noise + 1e-12);
     const double move = e.sd * e.sd / sum;
     const int is_best = search_point_same(&s->space, p, s->site[v->best].point);
@@ -486,12 +344,12 @@ static void weigh_gain(struct loader_search *s, struct search_point p, struct vi
 static int ask_fill(struct loader_search *s, const struct visit *v)
 {
     const struct search_point best = s->site[v->best].point;
-    const struct estimate e = look(s, v->point);
+    const struct estimate e = loader_look(s, v->point);
     struct str at = STR_INIT;
     int rc;
 
     search_point_add_text(&s->space, best, &at);
-    if (find_site(s, v->point) >= 0)
+    if (loader_site(s, v->point) >= 0)
         rc = ask(s, v->point, "again: the best are too close to tell apart (uncertainty %.1f %%)",
                  100 * e.sd);
     else
@@ -503,11 +361,11 @@ static int ask_fill(struct loader_search *s, const struct visit *v)
 
 static int fill(struct loader_search *s)
 {
-    struct visit v = {.each = weigh_gain, .best = best_site(s, -1)};
-    const int second = best_site(s, v.best);
+    struct visit v = {.each = weigh_gain, .best = loader_best(s, -1)};
+    const int second = loader_best(s, v.best);
 
-    v.best_mean = look(s, s->site[v.best].point).mean;
-    v.second_mean = second < 0 ? -INFINITY : look(s, s->site[second].point).mean;
+    v.best_mean = loader_look(s, s->site[v.best].point).mean;
+    v.second_mean = second < 0 ? -INFINITY : loader_look(s, s->site[second].point).mean;
     visit_all(s, s->site[v.best].point, &v);
     if (v.most < s->set.gain * v.best_mean || v.best_mean <= 0)
         return 0;
@@ -519,9 +377,9 @@ static void weigh_saving(struct loader_search *s, struct search_point p, struct 
 {
     const double saved = 1 - search_point_cost(&s->space, p) / v->cost;
 
-    if (saved < 0.1 || find_site(s, p) >= 0)
+    if (saved < 0.1 || loader_site(s, p) >= 0)
         return;
-    const struct estimate e = look(s, p);
+    const struct estimate e = loader_look(s, p);
     const double chance =
         normal_below((e.mean - v->best_mean * (1 - s->set.equal)) / (e.sd + 1e-9));
 
@@ -539,7 +397,7 @@ static int economise(struct loader_search *s)
 
     if (v.cost <= 0 || s->n_economy >= economy(s))
         return 0;
-    v.best_mean = look(s, s->site[best_site(s, -1)].point).mean;
+    v.best_mean = loader_look(s, s->site[loader_best(s, -1)].point).mean;
     visit_all(s, chosen, &v);
     if (v.most <= 0)
         return 0;
@@ -569,7 +427,7 @@ static int next_probe(struct loader_search *s)
         return finish(s, "the number of probes is used up");
     if (s->n_sites == 0 && s->n_steps > 0)
         return shrink(s) || finish(s, "no setting could be run");
-    if (s->stage < ECONOMY && reached_ceiling(s)) {
+    if (s->stage < ECONOMY && loader_at_ceiling(s)) {
         s->at_ceiling = 1;
         s->stage = ECONOMY;
     }
@@ -613,7 +471,7 @@ int loader_search_ask(struct loader_search *s, struct search_point *point, const
 
 static void add_rate(struct loader_search *s, struct search_point p, double rate)
 {
-    const int known = find_site(s, p);
+    const int known = loader_site(s, p);
     struct site *const x = &s->site[known < 0 ? s->n_sites++ : known];
 
     x->point = p;
@@ -641,7 +499,7 @@ void loader_search_tell(struct loader_search *s, const struct loader_reading *re
         s->failed[s->n_failed++] = step->point;
     else
         add_rate(s, step->point, r->rate);
-    fit(s);
+    loader_fit(s);
 }
 
 /* Results. */
@@ -654,7 +512,7 @@ int loader_search_result(const struct loader_search *s, struct loader_result *ou
         return err(E_UNSUPPORTED, "none of %d settings of the input pipeline could be run",
                    s->n_steps);
     out->point = s->site[chosen_site(s)].point;
-    const struct estimate e = look(s, out->point);
+    const struct estimate e = loader_look(s, out->point);
 
     out->rate = e.mean * s->scale;
     out->sd = e.sd * s->scale;
