@@ -31,7 +31,7 @@ enum { LOADER_ECONOMY = 6, LOADER_PROBES = SURFACE_POINTS };
 struct loader_settings {
     struct search_point start; /* must be inside */
     double noise;              /* relative standard deviation of a probe [0.02] */
-    double gain;               /* of a further probe, relative, that is not worth it [0.001] */
+    double gain;               /* of a further probe, relative, that is not worth it [0.0002] */
     double equal;              /* relative difference that nobody minds [0.01] */
     double ceiling;            /* rate that data can not exceed [none] */
     int max_probes; /* [a tenth of all settings, at least 16, at most 64]; at most LOADER_PROBES */
