@@ -8,6 +8,7 @@
  *           processor, as a device would
  *   latent  each read takes 8 ms, as on a far disk, and the consumer takes 12 ms */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/cpus.h"
@@ -23,9 +24,10 @@ struct kind {
 static const struct kind kinds[] = {
     {"drain", 0, 0, 0}, {"paced", 0, 24, 72}, {"latent", 8, 12, 12}};
 
+/* The pictures one after the other in a file in memory. */
 struct memory_source {
-    struct bytes picture[PICTURES];
-    int read_ms;
+    int fd, read_ms;
+    uint64_t offset[PICTURES + 1];
 };
 
 static void sleep_ms(int ms)
@@ -34,13 +36,23 @@ static void sleep_ms(int ms)
         clock_sleep_ns(ms * INT64_C(1000000));
 }
 
-static int read_picture(const struct source *s, uint64_t i, struct sample *out)
+static int find_picture(const struct source *s, uint64_t i, struct extent *out)
+{
+    const struct memory_source *const m = s->state;
+    const uint64_t from = m->offset[i % PICTURES];
+
+    *out = (struct extent){.fd = m->fd, .offset = from, .n = m->offset[i % PICTURES + 1] - from};
+    return 0;
+}
+
+static int unwrap_picture(const struct source *s, uint64_t i, struct raw raw, struct sample *out)
 {
     const struct memory_source *const m = s->state;
 
+    (void)i;
     sleep_ms(m->read_ms);
-    out->data = m->picture[i % PICTURES].data;
-    out->n = m->picture[i % PICTURES].n;
+    out->data = raw.data;
+    out->n = raw.n;
     out->label = 0;
     return 0;
 }
@@ -52,7 +64,7 @@ static void locate_picture(const struct source *s, uint64_t i, char *text, size_
 }
 
 static const struct source_ops memory_ops = {
-    .name = "memory", .read = read_picture, .locate = locate_picture};
+    .name = "memory", .extent = find_picture, .unwrap = unwrap_picture, .locate = locate_picture};
 
 /* Images a second over a quarter of a second, after the ring has filled once. */
 static double measure(const struct kind *k, const struct source *s, int threads, int prefetch)
@@ -125,14 +137,27 @@ static void print_table(const struct kind *k)
     printf("# from the best round of a point to its second: %.1f %% on average\n", 100 * spread);
 }
 
+static void write_pictures(struct memory_source *m)
+{
+    struct bytes picture = {0};
+
+    m->fd = memfd_create("pictures", 0);
+    for (int i = 0; i < PICTURES; i++) {
+        simple_jpeg(400, 350, i, &picture);
+        if (write(m->fd, picture.data, picture.n) != (ssize_t)picture.n)
+            BUG("no room for the pictures in memory");
+        m->offset[i + 1] = m->offset[i] + picture.n;
+    }
+    bytes_release(&picture);
+}
+
 int main(int argc, char **argv)
 {
     static struct memory_source m;
     struct source s = {
         .ops = &memory_ops, .path = (char[]){"memory"}, .state = &m, .n_samples = 1 << 20};
 
-    for (int i = 0; i < PICTURES; i++)
-        simple_jpeg(400, 350, i, &m.picture[i]);
+    write_pictures(&m);
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (argc == 2 && !strcmp(argv[1], kinds[i].name)) {
             m.read_ms = kinds[i].read_ms;
