@@ -30,6 +30,11 @@
 
 enum { SMALL_SIZE = 8 };
 
+/* The command that words are given to. */
+#ifndef SMALL_COMMAND
+#define SMALL_COMMAND "run"
+#endif
+
 /* What the rules say of it; a test may define others. */
 #ifndef SMALL_BENCHMARK
 #define SMALL_BENCHMARK "resnet"
@@ -68,6 +73,8 @@ static int small_stream(void *context, enum pipeline_mode mode, int batch, uint6
 {
     const struct small_task *const t = context;
     struct pipeline_config f = data_config(t->data);
+
+    f.n_classes = RUN_CLASSES;
 
     f.source = mode == PIPELINE_TRAIN ? t->train : t->val;
     f.mode = mode;
@@ -156,7 +163,7 @@ const struct workload workload_resnet50 = {
 /* As main does. */
 static int small_call(int argc, char **argv)
 {
-    const struct command *const c = command_find("run");
+    const struct command *const c = command_find(argv[0]);
     int rc;
 
     signal(SIGPIPE, SIG_IGN);
@@ -172,7 +179,8 @@ static int small_call(int argc, char **argv)
 
 static int small_main(const char *words)
 {
-    char *const copy = xasprintf("run resnet50 --device ref --threads 1 %s", words), *save = NULL;
+    char *const copy = xasprintf(SMALL_COMMAND " resnet50 --device ref --threads 1 %s", words),
+                *save = NULL;
     char *argv[64];
     int n = 0, rc;
 
@@ -184,7 +192,8 @@ static int small_main(const char *words)
     return rc;
 }
 
-/* A set of runs starts its program again, which is the test here: the first line of its main. */
+/* A set of runs or a search starts its program again, which is the test here: the first line of its
+ * main. */
 UNUSED_FUNCTION void small_is_started(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "run") == 0)

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -83,16 +82,6 @@ struct run {
     int lock;    /* file descriptor that keeps other runs out of the folder, -1 before */
     int goes_on; /* from a checkpoint: --resume, and there is one */
 };
-
-static char *default_folder(const char *workload)
-{
-    const time_t now = (time_t)(clock_wall_ms() / 1000);
-    char date[32];
-    struct tm tm;
-
-    strftime(date, sizeof(date), "%Y%m%d-%H%M%S", gmtime_r(&now, &tm));
-    return xasprintf("runs/%s-%s", workload, date);
-}
 
 static int choose_seed(struct run *r)
 {
@@ -466,7 +455,8 @@ static int check_set_options(const struct run_settings *own)
 static int run_several(struct run *r)
 {
     const struct run_settings *const own = &r->own;
-    char *const dir = own->out ? xstrdup(own->out) : default_folder(r->setup.workload->name);
+    char *const dir =
+        own->out ? xstrdup(own->out) : run_folder_default("", r->setup.workload->name);
     int rc = check_options(own);
 
     if (rc == 0)
@@ -499,7 +489,7 @@ static int run_task(struct run *r)
     r->setup.settings.only_evaluate = r->own.only == ONLY_EVALUATE;
     TRY(train_settings_check(&r->setup.settings.train));
     TRY(r->setup.workload->open(&r->setup.settings, 1, &r->task));
-    r->dir = r->own.out ? xstrdup(r->own.out) : default_folder(r->setup.workload->name);
+    r->dir = r->own.out ? xstrdup(r->own.out) : run_folder_default("", r->setup.workload->name);
     rc = setup_engine(&r->setup, &r->engine);
     if (rc == 0) {
         rc = check_device(r);

@@ -161,6 +161,7 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     if (r->train_ns > 0 && r->samples > 0)
         add_real(out, "samples_per_s", (double)r->samples / (double)r->train_ns * 1e9);
     add_real(out, "last_loss", r->last_loss);
+    add_real(out, "late_loss", r->late_loss);
     if (r->skipped_steps > 0)
         str_printf(out, ",\n  \"skipped_steps\": %lld", r->skipped_steps);
     add_evaluation(out, task, r);
@@ -429,4 +430,14 @@ void run_folder_warn_of_changes(const char *dir, const struct setup *s, const st
     str_release(&text);
     str_release(&before);
     str_release(&now);
+}
+
+char *run_folder_default(const char *kind, const char *workload)
+{
+    const time_t now = (time_t)(clock_wall_ms() / 1000);
+    char date[32];
+    struct tm tm;
+
+    strftime(date, sizeof(date), "%Y%m%d-%H%M%S", gmtime_r(&now, &tm));
+    return xasprintf("runs/%s%s-%s", kind, workload, date);
 }

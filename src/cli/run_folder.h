@@ -17,6 +17,8 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
                             const struct train_result *r, struct str *out);
 /* Gives the log of an earlier start the next free name mlperf.N.log: a log covers one start. */
 int run_folder_keep_log(const char *dir);
+/* "runs/KINDWORKLOAD-DATE", heap. */
+char *run_folder_default(const char *kind, const char *workload);
 /* Whether a run, or a set of runs, was started here, however far it came. */
 int run_folder_holds_run(const char *dir);
 /* E_USAGE when a file written to this path would take the place of its source, a checkpoint or run

@@ -47,21 +47,29 @@ static void add_row(struct words *w, const struct opt_row *row, const void *sett
     add_pair(w, str_detach(&pair));
 }
 
+static int is_left_out(const struct opt_table *t, const struct set_overrides *o)
+{
+    return o->leave_out && strcmp(t->owner, o->leave_out) == 0;
+}
+
 char **set_argv(const struct command_line *l, const char *workload, struct set_overrides o)
 {
     struct words w = {0};
 
     add(&w, xstrdup("stave"));
-    add(&w, xstrdup(l->command->name));
+    add(&w, xstrdup(o.command ? o.command : l->command->name));
     add(&w, xstrdup(workload));
     for (int i = 0; i < l->n_bound; i++)
         for (size_t k = 0; k < l->bound[i].table->n_rows; k++)
-            if (!is_of_the_set(l->bound[i].table->rows[k].name))
+            if (!is_of_the_set(l->bound[i].table->rows[k].name) &&
+                !is_left_out(l->bound[i].table, &o))
                 add_row(&w, &l->bound[i].table->rows[k], l->bound[i].settings);
     add_pair(&w, xasprintf("out=%s", o.out));
     add_pair(&w, xasprintf("clear-cache=%s", o.clear));
     if (o.seed)
         add_pair(&w, xasprintf("seed=%llu", (unsigned long long)o.seed));
+    if (o.resume)
+        add_pair(&w, xstrdup("resume=yes"));
     if (o.n_check) {
         add_pair(&w, xasprintf("runs=%d", o.n_check));
         add_pair(&w, xstrdup("dry-run=yes"));

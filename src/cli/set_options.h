@@ -9,8 +9,11 @@
 
 /* What is not the same for all runs, or not of the line's. */
 struct set_overrides {
+    const char *command;   /* NULL: the line's own */
+    const char *leave_out; /* the owner of a table that the command has not; may be NULL */
     const char *out;
     uint64_t seed;     /* 0: none yet */
+    int resume;        /* goes on with the run in out */
     const char *clear; /* a value of clear-cache */
     int n_check;       /* not a run: look whether so many of them could start */
 };

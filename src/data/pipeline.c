@@ -13,6 +13,26 @@
 
 enum { MAX_THREADS = 1024, MAX_PREFETCH = 1024, MAX_CHUNK = HOSTILE ? 1 : 16 };
 
+size_t batch_sample_bytes(const struct batch_tensor *t)
+{
+    static const size_t element[] = {
+        [TENSOR_U8] = 1, [TENSOR_I32] = 4, [TENSOR_F32] = 4, [TENSOR_I64] = 8};
+    size_t n = element[t->type];
+
+    for (int i = 1; i < t->n_dims; i++)
+        n *= t->dims[i];
+    return n;
+}
+
+size_t batch_bytes(const struct batch *b)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < N_BATCH_TENSORS; i++)
+        n += batch_sample_bytes(&b->tensor[i]) * b->tensor[i].dims[0];
+    return n;
+}
+
 static uint64_t n_samples_of(const struct pipeline_config *f)
 {
     return f->synthetic ? f->n_synthetic : f->source->n_samples;

@@ -74,6 +74,10 @@ struct batch {
     size_t n_real;        /* samples with weight 1; they come first */
 };
 
+/* Bytes of one sample in a tensor; of the whole batch. */
+size_t batch_sample_bytes(const struct batch_tensor *t);
+size_t batch_bytes(const struct batch *b);
+
 struct bad_sample {
     uint64_t epoch, index;
     int code;           /* E_DATA or E_IO */

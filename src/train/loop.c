@@ -27,6 +27,8 @@ struct loop {
     struct metric *metric;
     struct progress progress;
     struct learning learning;
+    double late_sum; /* of the losses of the steps behind late_from */
+    long long late_from;
 };
 
 const char *train_status_name(enum train_status s)
@@ -46,6 +48,8 @@ static void note_counts(struct loop *l)
     if (l->pipeline)
         pipeline_counters(l->pipeline, &r->counters);
     r->session = l->session.counters;
+    if (l->step > l->late_from)
+        r->late_loss = l->late_sum / (double)(l->step - l->late_from);
 }
 
 /* Tells the caller where the run stands, so that a run that is killed leaves more than its log. */
@@ -266,6 +270,7 @@ static int train_step(struct loop *l)
     l->result->samples += n_real;
     l->result->wait_ns += got - start;
     l->result->last_loss = loss.loss / loss.weight;
+    l->late_sum += l->step > l->late_from ? l->result->last_loss : 0;
     if (learning_step(&l->learning, l->result->last_loss))
         tell_not_learning(l);
     progress_step(&l->progress, l->run->trace,
@@ -427,6 +432,7 @@ static int prepare(struct loop *l)
     TRY(session_open(&l->session, run->task, s, run->engine));
     l->metric = metric_new(run->task->metric);
     TRY(load(l));
+    l->late_from = l->step + (l->total_steps - l->step) / 2;
     progress_init(&l->progress, l->total_steps);
     l->learning.classes = run->task->classes;
     return 0;
@@ -487,6 +493,7 @@ int train_run(const struct train_run *run, struct train_result *result)
     *result = (struct train_result){.quality = NAN,
                                     .best = NAN,
                                     .last_loss = NAN,
+                                    .late_loss = NAN,
                                     .eval_loss = NAN,
                                     .resumed = run->resume,
                                     .cache = run->cache,

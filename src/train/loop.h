@@ -63,6 +63,7 @@ struct train_result {
     uint64_t bad_samples;
     long long skipped_steps; /* whose gradients overflowed at their loss scale */
     double last_loss;
+    double late_loss; /* mean of the second half of the steps of this start; NAN before them */
     /* Of the last evaluation: the metric's values, loss and time. */
     struct metric_value values[METRIC_MAX_VALUES];
     size_t n_values;

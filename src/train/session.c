@@ -91,24 +91,13 @@ int session_initialise(struct session *s, uint64_t seed)
     return bank_fill(&s->bank, 0, seed);
 }
 
-static size_t bytes_per_sample(const struct batch_tensor *t)
-{
-    static const size_t element[] = {
-        [TENSOR_U8] = 1, [TENSOR_I32] = 4, [TENSOR_F32] = 4, [TENSOR_I64] = 8};
-    size_t n = element[t->type];
-
-    for (int i = 1; i < t->n_dims; i++)
-        n *= t->dims[i];
-    return n;
-}
-
 /* Writes part `part` of the batch into the inputs of a plan that have the name of a tensor of the
  * batch. */
 static int feed(struct plan *p, const struct batch *b, size_t samples, size_t part)
 {
     for (int i = 0; i < N_BATCH_TENSORS; i++) {
         const struct batch_tensor *const t = &b->tensor[i];
-        const size_t bytes = bytes_per_sample(t) * samples;
+        const size_t bytes = batch_sample_bytes(t) * samples;
 
         if (plan_has_input(p, t->name))
             TRY(plan_write(p, t->name, (const char *)t->data + part * bytes, bytes));
