@@ -123,13 +123,11 @@ UNUSED_FUNCTION struct pass pass_over(const char *dir, struct pipeline_config f)
 {
     char *const out = temp_dir(), *const prefix = file_join(out, "a");
     char *const rec = file_join(out, "a.rec");
-    struct prepare_result made;
     struct source *const folder = open_source(dir);
     struct source *records;
     struct pass first, other;
 
-    assert_int_equal(prepare_folder_to_recordio(dir, prefix, (struct prepare_progress){0}, &made),
-                     0);
+    convert_to(dir, prefix, NULL);
     records = open_source(rec);
     f.n_threads = 1;
     first = pass_over_source(folder, f);

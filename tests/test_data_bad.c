@@ -220,14 +220,12 @@ static void test_a_file_that_shrinks_meanwhile_is_survived(void **state)
 {
     char *const dir = mixed_folder(0), *const out = temp_dir(), *const prefix = file_join(out, "a");
     char *const rec = file_join(out, "a.rec");
-    struct prepare_result made;
     struct pipeline_config f;
     struct pipeline *p;
     struct source *s;
 
     (void)state;
-    assert_int_equal(prepare_folder_to_recordio(dir, prefix, (struct prepare_progress){0}, &made),
-                     0);
+    convert_to(dir, prefix, NULL);
     s = open_source(rec);
     f = train_config(s);
     p = open_pipeline(&f);

@@ -46,6 +46,19 @@ UNUSED_FUNCTION struct source *open_source(const char *path)
     return s;
 }
 
+/* What the data set at path is in another format (NULL: RecordIO), PREFIX giving the names. */
+UNUSED_FUNCTION struct prepare_result convert_to(const char *path, const char *prefix,
+                                                 const char *format)
+{
+    struct source *const s = open_source(path);
+    struct prepare_result made;
+
+    if (prepare_convert(s, &(struct prepare_to){.prefix = prefix, .format = format}, &made) < 0)
+        fail_msg("%s", err_reason());
+    source_close(s);
+    return made;
+}
+
 UNUSED_FUNCTION struct pipeline_config train_config(const struct source *s)
 {
     return (struct pipeline_config){

@@ -1,12 +1,11 @@
 /* Preparing data sets: IDX files as they should and should not be, Fashion-MNIST and image folders
  * to RecordIO, twice. */
-#include "test_data_fixture.h"
+#include "test_data_pipeline.h"
 
 #include <zlib.h>
 
 #include "data/decode.h"
 #include "data/idx.h"
-#include "data/prepare.h"
 #include "data/source.h"
 
 enum { SIDE = 28, N_TRAIN = 7, N_VAL = 3 };
@@ -67,10 +66,9 @@ static void write_fashion(const char *dir)
     }
 }
 
-static void count_calls(void *context, const char *what, uint64_t done, uint64_t total)
+static void count_calls(void *context, const struct prepare_step *s)
 {
-    (void)what;
-    assert_true(done <= total);
+    assert_true(s->done <= s->total);
     ++*(int *)context;
 }
 
@@ -290,7 +288,6 @@ static void test_folder_becomes_records(void **state)
 {
     char *const dir = temp_dir(), *const prefix = file_join(dir, "out/deep/train");
     char *const rec = xasprintf("%s.rec", prefix);
-    const struct prepare_progress quiet = {0};
     struct prepare_result first, again;
     struct source *s;
     struct sample got = {0};
@@ -305,14 +302,14 @@ static void test_folder_becomes_records(void **state)
     {
         char *const in = file_join(dir, "in");
 
-        assert_int_equal(prepare_folder_to_recordio(in, prefix, quiet, &first), 0);
+        first = convert_to(in, prefix, NULL);
         assert_int_equal(first.already, 0);
         assert_int_equal(first.n_train, 3);
-        assert_int_equal(prepare_folder_to_recordio(in, prefix, quiet, &again), 0);
+        again = convert_to(in, prefix, NULL);
         assert_int_equal(again.already, 1);
         assert_int_equal(again.content_checksum, first.content_checksum);
         write_file(dir, "in/b/0", "ZERO", 4);
-        assert_int_equal(prepare_folder_to_recordio(in, prefix, quiet, &again), 0);
+        again = convert_to(in, prefix, NULL);
         assert_int_equal(again.already, 0);
         assert_int_not_equal(again.content_checksum, first.content_checksum);
         free(in);

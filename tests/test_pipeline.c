@@ -37,13 +37,11 @@ static void test_records_give_the_same_stream_as_the_folder(void **state)
 {
     char *const dir = mixed_folder(0), *const out = temp_dir(), *const prefix = file_join(out, "a");
     char *const rec = file_join(out, "a.rec");
-    struct prepare_result made;
     struct source *folder, *records;
     struct pipeline_config f, r;
 
     (void)state;
-    assert_int_equal(prepare_folder_to_recordio(dir, prefix, (struct prepare_progress){0}, &made),
-                     0);
+    convert_to(dir, prefix, NULL);
     folder = open_source(dir);
     records = open_source(rec);
     f = train_config(folder);

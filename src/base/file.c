@@ -255,6 +255,12 @@ int file_list(const char *dir, struct file_names *out)
     return 0;
 }
 
+void file_names_add(struct file_names *v, char *name)
+{
+    v->all = xrealloc(v->all, (v->n + 1) * sizeof(*v->all));
+    v->all[v->n++] = name;
+}
+
 void file_names_release(struct file_names *v)
 {
     for (size_t i = 0; i < v->n; i++)

@@ -44,6 +44,7 @@ struct file_names {
     size_t n;
 };
 int file_list(const char *dir, struct file_names *out);
+void file_names_add(struct file_names *v, char *name); /* takes the heap string over */
 void file_names_release(struct file_names *v);
 
 #endif

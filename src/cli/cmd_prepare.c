@@ -1,27 +1,31 @@
 /* `stave prepare`: other people's data sets to records. */
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/err.h"
+#include "cli/progress.h"
 #include "cli/setup.h"
 #include "cli/verify.h"
 #include "data/likeness.h"
 #include "data/recordio.h"
+#include "data/sink.h"
 
 struct prepare_settings {
     char *from, *to, *index, *like, *photos;
-    int sample;
-    long long samples, seed;
+    int sample, format;
+    long long samples, seed, shards;
 };
 
 /* clang-format off */
 #define ROW(...) OPT_ROW(prepare_settings, __VA_ARGS__)
 
 static const struct opt_row rows[] = {
-    ROW("from", OPT_STRING, from, .arg = "DIR", .help = "What to convert: a folder with train/CLASS/IMAGE and val/CLASS/IMAGE"),
-    ROW("to", OPT_STRING, to, .arg = "DIR", .help = "Where the records go"),
+    ROW("from", OPT_STRING, from, .arg = "DIR",
+        .help = "What to convert: a folder with train and val in any format that run reads, or one data set"),
+    ROW("to", OPT_STRING, to, .arg = "DIR", .help = "Where the result goes"),
+    ROW("format", OPT_CHOICE, format, .dflt = "recordio", .choices = sink_formats, .arg = "FORMAT",
+        .help = "What to write"),
+    ROW("shards", OPT_INT, shards, .dflt = "1", .min = 1, .max = 99999, .arg = "N",
+        .help = "Into so many files, for tfrecord and webdataset"),
     ROW("index", OPT_STRING, index, .arg = "FILE.rec",
         .help = "Only make FILE.idx anew from FILE.rec and say how the old one differed"),
     ROW("sample", OPT_BOOL, sample, .dflt = "no", .help = "Make the workload's small sample set instead"),
@@ -33,35 +37,6 @@ static const struct opt_row rows[] = {
 /* clang-format on */
 
 static const struct opt_table options = {"prepare", rows, COUNT_OF(rows)};
-
-/* What is being told, and since when. */
-struct telling {
-    char what[32];
-    int64_t since;
-    uint64_t first; /* how many were done then */
-};
-
-static void tell(void *context, const char *what, uint64_t done, uint64_t total)
-{
-    struct telling *const t = context;
-    double seconds, rate;
-
-    if (!isatty(2))
-        return;
-    if (strncmp(t->what, what, sizeof(t->what) - 1) != 0 || done <= t->first) {
-        snprintf(t->what, sizeof(t->what), "%s", what);
-        t->since = clock_ns();
-        t->first = done;
-    }
-    seconds = (double)(clock_ns() - t->since) / 1e9;
-    rate = seconds > 0.0 ? (double)(done - t->first) / seconds : 0.0;
-    fprintf(stderr, "\r%s: %llu of %llu", what, (unsigned long long)done,
-            (unsigned long long)total);
-    if (rate > 0.0)
-        fprintf(stderr, ", %.0f a second, %.0f s left  ", rate, (double)(total - done) / rate);
-    if (done == total)
-        fputc('\n', stderr);
-}
 
 static int rebuild_index(const char *path)
 {
@@ -90,25 +65,22 @@ static int print_likeness(const char *dir)
     return rc;
 }
 
-static int prepare(const char *name, const struct prepare_settings *s)
+static void print_result(const struct workload *w, const char *to, const struct prepare_result *r)
 {
-    const struct workload *const w = workload_find(name);
-    struct telling telling = {0};
-    const struct prepare_progress progress = {tell, &telling};
+    printf("%s: %llu training and %llu validation samples in %s, content checksum %016llx", w->name,
+           (unsigned long long)r->n_train, (unsigned long long)r->n_val, to,
+           (unsigned long long)r->content_checksum);
+    if (r->n_found)
+        printf(" (%llu were there from an interrupted run)", (unsigned long long)r->n_found);
+    printf("%s\n", r->already ? " (already there, verified)" : "");
+}
+
+static int make(const struct workload *w, const struct prepare_settings *s)
+{
+    struct progress progress = {0};
+    const struct prepare_progress told = {progress_tell, &progress};
     struct prepare_result result = {0};
 
-    if (!w)
-        return err(E_USAGE, "no workload is called %s; stave list shows them", name);
-    if (s->index && (s->from || s->to || s->sample))
-        return err(E_USAGE, "--index converts nothing; leave --from, --to and --sample out");
-    if (s->index)
-        return rebuild_index(s->index);
-    if (!s->to)
-        return err(E_USAGE, "say where the records go: --to DIR");
-    if (!s->sample && !s->from && !s->like)
-        return err(E_USAGE, "say what to convert, --from DIR, or --sample for the small set");
-    if (s->like && (s->sample || s->from))
-        return err(E_USAGE, "--like converts nothing; leave --from and --sample out");
     TRY(w->prepare(&(struct workload_prepare){.from = s->from,
                                               .to = s->to,
                                               .sample = s->sample,
@@ -117,14 +89,35 @@ static int prepare(const char *name, const struct prepare_settings *s)
                                                        .photos = s->photos,
                                                        .n_train = (uint64_t)s->samples,
                                                        .seed = (uint64_t)s->seed,
-                                                       .progress = progress},
-                                              .progress = progress},
+                                                       .progress = told},
+                                              .format = sink_formats[s->format],
+                                              .n_shards = (uint64_t)s->shards,
+                                              .progress = told},
                    &result));
-    printf("%s: %llu training and %llu validation samples in %s, content checksum %016llx%s\n",
-           w->name, (unsigned long long)result.n_train, (unsigned long long)result.n_val, s->to,
-           (unsigned long long)result.content_checksum,
-           result.already ? " (already there, verified)" : "");
+    print_result(w, s->to, &result);
     return s->like ? print_likeness(s->to) : 0;
+}
+
+static int prepare(const char *name, const struct prepare_settings *s)
+{
+    const struct workload *const w = workload_find(name);
+
+    if (!w)
+        return err(E_USAGE, "no workload is called %s; stave list shows them", name);
+    if (s->index && (s->from || s->to || s->sample))
+        return err(E_USAGE, "--index converts nothing; leave --from, --to and --sample out");
+    if (s->index)
+        return rebuild_index(s->index);
+    if (!s->to)
+        return err(E_USAGE, "say where the result goes: --to DIR");
+    if (!s->sample && !s->from && !s->like)
+        return err(E_USAGE, "say what to convert, --from DIR, or --sample for the small set");
+    if (s->like && (s->sample || s->from))
+        return err(E_USAGE, "--like converts nothing; leave --from and --sample out");
+    if ((s->sample || s->like) && (s->format || s->shards > 1))
+        return err(E_USAGE, "%s makes RecordIO; leave --format and --shards out",
+                   s->sample ? "--sample" : "--like");
+    return make(w, s);
 }
 
 static int verify(const char *name, const struct prepare_settings *own,
@@ -166,11 +159,14 @@ const struct command command_prepare = {
     .args = "WORKLOAD",
     .min_args = 1,
     .max_args = 1,
-    .summary = "Convert a data set to records, or make the sample one",
-    .about = "Writes RecordIO files (.rec and .idx) that MXNet and DALI read, too. Safe to run "
-             "again: what is there and matches is left alone. --verify reads and decodes every "
-             "sample of a data set instead and names what is broken, odd, labelled as no class, or "
-             "in both splits; exit status 4 when a run would suffer from it.",
+    .summary = "Convert a data set from one format to another, or make the sample one",
+    .about = "Reads what run reads and writes RecordIO (.rec and .idx, which MXNet and DALI read, "
+             "too), TFRecord (tf.Example with ImageNet's keys), tar shards (WebDataset) or class "
+             "folders; the pictures' bytes stay as they are. Safe to run again: what is there and "
+             "matches is left alone, and what an interrupted run began is gone on with. --verify "
+             "reads and decodes every sample of a data set instead and names what is broken, odd, "
+             "labelled as no class, or in both splits; exit status 4 when a run would suffer from "
+             "it.",
     .tables = tables,
     .run = run,
 };

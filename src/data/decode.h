@@ -1,8 +1,9 @@
 /* Compressed image -> RGB pixels of the rectangle that is needed. The content, not the name,
- * decides the format: JPEG (grey, YCbCr, RGB, CMYK, YCCK; baseline, progressive, arithmetic) and
- * PNG (every colour type; alpha is flattened on white, 16 bits become 8 by dividing by 257 and
- * rounding). Other formats are named in the refusal. EXIF orientation is ignored, as the MLPerf
- * reference does, unless the decoder is told to turn pictures upright; either way for every format.
+ * decides the format: JPEG (grey, YCbCr, RGB, CMYK, YCCK; baseline, progressive, arithmetic), PNG
+ * (every colour type; alpha is flattened on white, 16 bits become 8 by dividing by 257 and
+ * rounding) and binary PGM and PPM. Other formats are named in the refusal. EXIF orientation is
+ * ignored, as the MLPerf reference does, unless the decoder is told to turn pictures upright;
+ * either way for every format.
  *
  * Damaged or truncated data is E_DATA with a reason and a byte offset: a picture is whole or bad.
  * A file without its end mark is bad whatever the rectangle, so that random crops agree about it.

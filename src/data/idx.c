@@ -1,7 +1,11 @@
 #include "data/idx.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <zlib.h>
@@ -28,7 +32,7 @@ static int read_exactly(gzFile f, const char *path, void *dst, size_t n)
     return err(E_DATA, "%s ends %zu bytes short of what its header says", path, n - (size_t)got);
 }
 
-static int read_header(gzFile f, const char *path, int n_dims, struct idx *out)
+static int read_header(gzFile f, const char *path, int n_dims, size_t dims[IDX_MAX_DIMS])
 {
     uint8_t word[4];
     size_t total = 1;
@@ -40,15 +44,14 @@ static int read_header(gzFile f, const char *path, int n_dims, struct idx *out)
                    "expected 000008%02x",
                    path, n_dims, word[0], word[1], word[2], word[3], (unsigned)n_dims);
     for (int d = 0; d < IDX_MAX_DIMS; d++) {
-        out->dims[d] = 1;
+        dims[d] = 1;
         if (d >= n_dims)
             continue;
         TRY(read_exactly(f, path, word, sizeof(word)));
-        out->dims[d] =
-            (size_t)word[0] << 24 | (size_t)word[1] << 16 | (size_t)word[2] << 8 | word[3];
-        if (out->dims[d] == 0 || out->dims[d] > max_bytes / total)
-            return err(E_DATA, "%s claims the size %zu in dimension %d", path, out->dims[d], d + 1);
-        total *= out->dims[d];
+        dims[d] = (size_t)word[0] << 24 | (size_t)word[1] << 16 | (size_t)word[2] << 8 | word[3];
+        if (dims[d] == 0 || dims[d] > max_bytes / total)
+            return err(E_DATA, "%s claims the size %zu in dimension %d", path, dims[d], d + 1);
+        total *= dims[d];
     }
     return 0;
 }
@@ -90,7 +93,7 @@ int idx_load(const char *path, int n_dims, struct idx *out)
         close(fd);
         return err(E_NOMEM, "open %s: no memory to unpack it", path);
     }
-    rc = read_header(f, path, n_dims, out);
+    rc = read_header(f, path, n_dims, out->dims);
     if (rc == 0)
         rc = read_body(f, path, out);
     if (gzclose_r(f) == Z_BUF_ERROR && rc == 0)
@@ -104,4 +107,79 @@ void idx_release(struct idx *x)
 {
     free(x->bytes);
     *x = (struct idx){0};
+}
+
+static int write_head(int fd, const size_t dims[IDX_MAX_DIMS], int n_dims)
+{
+    uint8_t head[4 * (1 + IDX_MAX_DIMS)] = {0, 0, 8, (uint8_t)n_dims};
+
+    for (int d = 0; d < n_dims; d++)
+        for (int k = 0; k < 4; k++)
+            head[4 * (1 + d) + k] = (uint8_t)(dims[d] >> (24 - 8 * k));
+    return file_write_all(fd, head, 4 * (1 + (size_t)n_dims), "memory");
+}
+
+static int unpack(const char *path, int n_dims, struct idx_file *out)
+{
+    struct idx x;
+    int rc;
+
+    TRY(idx_load(path, n_dims, &x));
+    out->in_memory = 1;
+    out->fd = memfd_create("idx", MFD_CLOEXEC);
+    rc = out->fd < 0 ? err(E_NOMEM, "unpack %s: %s", path, strerror(errno)) : 0;
+    if (rc == 0)
+        rc = write_head(out->fd, x.dims, n_dims);
+    if (rc == 0)
+        rc = file_write_all(out->fd, x.bytes, x.dims[0] * x.dims[1] * x.dims[2], "memory");
+    idx_release(&x);
+    return rc;
+}
+
+/* The header alone; *plain: it is not gzipped. */
+static int look(const char *path, int n_dims, size_t dims[IDX_MAX_DIMS], int *plain)
+{
+    const int fd = file_open(path);
+    gzFile f;
+    int rc;
+
+    TRY(fd);
+    f = gzdopen(fd, "rb");
+    if (!f) {
+        close(fd);
+        return err(E_NOMEM, "open %s: no memory to unpack it", path);
+    }
+    rc = read_header(f, path, n_dims, dims);
+    *plain = gzdirect(f);
+    gzclose_r(f);
+    return rc;
+}
+
+static int open_plain(const char *path, struct idx_file *out)
+{
+    const size_t n = out->head_bytes + out->dims[0] * out->dims[1] * out->dims[2];
+    struct stat st;
+
+    out->fd = file_open(path);
+    TRY(out->fd);
+    if (fstat(out->fd, &st) < 0)
+        return err(E_IO, "stat %s: %s", path, strerror(errno));
+    if ((uint64_t)st.st_size != n)
+        return err(E_DATA, "%s has %lld bytes, but its header says %zu", path,
+                   (long long)st.st_size, n);
+    return 0;
+}
+
+int idx_open(const char *path, int n_dims, struct idx_file *out)
+{
+    int plain = 0, rc;
+
+    *out = (struct idx_file){.fd = -1, .head_bytes = 4 * (1 + (size_t)n_dims)};
+    TRY(look(path, n_dims, out->dims, &plain));
+    rc = plain ? open_plain(path, out) : unpack(path, n_dims, out);
+    if (rc < 0 && out->fd >= 0) {
+        close(out->fd);
+        out->fd = -1;
+    }
+    return rc;
 }

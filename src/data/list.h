@@ -1,11 +1,15 @@
 /* What the data layer is made of, one macro a line: include it with the macros wanted defined.
  * SOURCE(name): a kind of data set, source_NAME in a file of its own; probed in this order.
+ * SINK(name): a format that prepare writes, sink_NAME.
  * CODEC(name): an image format, codec_NAME; told apart by the first bytes of the content.
  * STAGE(name): a step of the pipeline, in the order a sample passes them, stage_NAME.
  * TRAIT(name): what a picture has that a baseline JPEG in RGB, upright and of 8 bits, has not,
  * TRAIT_NAME; decode.h says what becomes of it. */
 #ifndef SOURCE
 #define SOURCE(name)
+#endif
+#ifndef SINK
+#define SINK(name)
 #endif
 #ifndef CODEC
 #define CODEC(name)
@@ -18,11 +22,20 @@
 #endif
 
 SOURCE(recordio)
+SOURCE(tfrecord)
 SOURCE(webdataset)
+SOURCE(mnist)
 SOURCE(folder)
+
+SINK(recordio)
+SINK(tfrecord)
+SINK(webdataset)
+SINK(folder)
 
 CODEC(jpeg)
 CODEC(png)
+CODEC(pgm)
+CODEC(ppm)
 
 STAGE(read)
 STAGE(decode)
@@ -38,6 +51,7 @@ TRAIT(progressive)
 TRAIT(arithmetic)
 
 #undef SOURCE
+#undef SINK
 #undef CODEC
 #undef STAGE
 #undef TRAIT

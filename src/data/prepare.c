@@ -1,4 +1,4 @@
-/* What the preparers share, and image folder -> RecordIO. */
+/* What the preparers share. */
 #include "data/prepare.h"
 
 #include <errno.h>
@@ -12,16 +12,13 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "data/bytes.h"
-#include "data/decode.h"
 #include "data/prepare_int.h"
 #include "data/source.h"
 
-enum { TELL_EVERY = 100 };
-
 void prepare_tell(const struct prepare_progress *p, const char *what, uint64_t done, uint64_t total)
 {
-    if (p->tell && (done % TELL_EVERY == 0 || done == total))
-        p->tell(p->context, what, done, total);
+    if (p->tell)
+        p->tell(p->context, &(struct prepare_step){.what = what, .done = done, .total = total});
 }
 
 void split_add_json(const struct split *s, struct str *out)
@@ -101,166 +98,4 @@ int splits_match(const char *json_path, const char *dir, struct split *splits, s
     cJSON_Delete(json);
     free(text);
     return same;
-}
-
-static uint64_t sample_checksum(uint64_t sum, const struct sample *s)
-{
-    sum = checksum_add(sum, s->data, s->n);
-    return checksum_add(sum, &s->label, sizeof(s->label));
-}
-
-/* 1 when both sources hold the same samples in the same order; *sum is their checksum. */
-static int same_samples(const struct source *a, const struct source *b,
-                        const struct prepare_progress *progress, uint64_t *sum)
-{
-    struct sample x = {0}, y = {0};
-    int same = a->n_samples == b->n_samples;
-
-    *sum = CHECKSUM_INIT;
-    for (uint64_t i = 0; i < a->n_samples && same; i++) {
-        same = source_read(a, i, &x) == 0 && source_read(b, i, &y) == 0 && x.label == y.label &&
-               x.n == y.n && memcmp(x.data, y.data, x.n) == 0;
-        if (same)
-            *sum = sample_checksum(*sum, &x);
-        prepare_tell(progress, "compare", i + 1, a->n_samples);
-    }
-    sample_release(&x);
-    sample_release(&y);
-    return same;
-}
-
-static int already_there(const struct source *s, const char *prefix,
-                         const struct prepare_progress *progress, uint64_t *sum)
-{
-    char *const rec = xasprintf("%s.rec", prefix);
-    char *const idx = xasprintf("%s.idx", prefix);
-    char *const json = xasprintf("%s.json", prefix);
-    struct source *made = NULL;
-    const int same = file_exists(json) && file_exists(idx) && source_open(rec, &made) == 0 &&
-                     same_samples(s, made, progress, sum);
-
-    source_close(made);
-    free(rec);
-    free(idx);
-    free(json);
-    return same;
-}
-
-/* Files are kept as they are, also those that no decoder takes; but they are named now, and not
- * only when they have cost a sample of every epoch. */
-static int warn_unreadable(struct decoder *d, const struct source *s, uint64_t i,
-                           const struct sample *sample, uint64_t *n_bad)
-{
-    enum { NAMED = 8 };
-    char where[512];
-    struct rect whole;
-    const int rc = decoder_begin(d, sample->data, sample->n, &whole);
-
-    if (rc == E_NOMEM)
-        return rc; /* that is not the file's fault */
-    if (rc == 0 || ++*n_bad > NAMED)
-        return 0;
-    source_locate(s, i, where, sizeof(where));
-    warning("%s: %s; it is kept and will count as a bad sample", where, err_reason());
-    return 0;
-}
-
-static int copy_samples(const struct source *s, struct recordio_writer *w, struct split *split,
-                        const struct prepare_progress *progress)
-{
-    struct decoder *const decoder = decoder_new(0);
-    struct sample sample = {0};
-    uint64_t n_bad = 0;
-    int rc = 0;
-
-    split->content_checksum = CHECKSUM_INIT;
-    for (uint64_t i = 0; i < s->n_samples && rc == 0; i++) {
-        rc = source_read(s, i, &sample);
-        if (rc == 0)
-            rc = warn_unreadable(decoder, s, i, &sample, &n_bad);
-        if (rc < 0)
-            break;
-        split->content_checksum = sample_checksum(split->content_checksum, &sample);
-        rc = recordio_writer_add(
-            w, (struct recordio_entry){
-                   .label = (float)sample.label, .id = i, .payload = sample.data, .n = sample.n});
-        prepare_tell(progress, "write", i + 1, s->n_samples);
-    }
-    if (n_bad)
-        warning("%llu of %llu files in %s can not be read as pictures", (unsigned long long)n_bad,
-                (unsigned long long)s->n_samples, s->path);
-    decoder_free(decoder);
-    sample_release(&sample);
-    return rc;
-}
-
-static int write_folder_json(const struct source *s, const char *prefix, const struct split *split)
-{
-    char *const path = xasprintf("%s.json", prefix);
-    struct str text = STR_INIT;
-    int rc;
-
-    str_add(&text, "{\"format\": \"recordio\", \"classes\": [");
-    for (int c = 0; c < s->n_classes; c++) {
-        str_add(&text, c ? ", " : "");
-        str_add_json(&text, source_class_name(s, c));
-    }
-    str_printf(&text, "], \"n_classes\": %d,\n ", s->n_classes);
-    split_add_json(split, &text);
-    str_add(&text, "}\n");
-    rc = file_replace(path, text.s, text.len);
-    str_release(&text);
-    free(path);
-    return rc;
-}
-
-static int write_folder(const struct source *s, const char *prefix,
-                        const struct prepare_progress *progress, struct prepare_result *out)
-{
-    const char *const slash = strrchr(prefix, '/');
-    struct split split = {.name = slash ? slash + 1 : prefix};
-    struct recordio_writer *w;
-    int rc;
-
-    TRY(recordio_writer_open(prefix, &w));
-    rc = copy_samples(s, w, &split, progress);
-    if (rc < 0) {
-        recordio_writer_abort(w);
-        return rc;
-    }
-    TRY(recordio_writer_commit(w, &split.totals));
-    out->content_checksum = split.content_checksum;
-    return write_folder_json(s, prefix, &split);
-}
-
-static int make_folder_of(const char *prefix)
-{
-    char *const dir = xstrdup(prefix);
-    char *const slash = strrchr(dir, '/');
-    int rc = 0;
-
-    if (slash && slash != dir) {
-        *slash = '\0';
-        rc = file_mkdirs(dir);
-    }
-    free(dir);
-    return rc;
-}
-
-int prepare_folder_to_recordio(const char *src_dir, const char *dst_prefix,
-                               struct prepare_progress progress, struct prepare_result *out)
-{
-    struct source *s;
-    int rc = 0;
-
-    *out = (struct prepare_result){0};
-    TRY(source_open(src_dir, &s));
-    out->n_train = s->n_samples;
-    out->already = already_there(s, dst_prefix, &progress, &out->content_checksum);
-    if (!out->already)
-        rc = make_folder_of(dst_prefix);
-    if (rc == 0 && !out->already)
-        rc = write_folder(s, dst_prefix, &progress, out);
-    source_close(s);
-    return rc;
 }

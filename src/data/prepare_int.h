@@ -2,10 +2,13 @@
 #ifndef STAVE_DATA_PREPARE_INT_H
 #define STAVE_DATA_PREPARE_INT_H
 
+#include "base/file.h"
 #include "base/str.h"
 #include "data/prepare.h"
 #include "data/recordio_writer.h"
+#include "data/sink.h"
 
+/* A split of a prepared sample set. */
 struct split {
     const char *name;
     uint64_t content_checksum;
@@ -21,5 +24,10 @@ int splits_match(const char *json_path, const char *dir, struct split *splits, s
 
 void prepare_tell(const struct prepare_progress *p, const char *what, uint64_t done,
                   uint64_t total);
+
+/* What a conversion knows of classes: the source's names, or those in a JSON file beside it. */
+void class_names_load(const struct source *s, struct file_names *out);
+/* PREFIX.json of what a sink has made. */
+int convert_write_json(const struct sink *k, uint64_t content_checksum);
 
 #endif

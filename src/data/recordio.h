@@ -43,6 +43,8 @@ struct recordio_rebuilt {
 };
 /* Writes FILE.idx anew from FILE.rec and says how the old one differed. */
 int recordio_index_rebuild(const char *path_rec, struct recordio_rebuilt *out);
+/* Writes the .idx file at path. */
+int recordio_index_write(const char *path, const struct recordio_index *x);
 void recordio_index_release(struct recordio_index *x);
 /* FILE.rec -> FILE.idx, heap. */
 char *recordio_index_path(const char *path_rec);

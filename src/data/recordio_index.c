@@ -337,7 +337,7 @@ static void compare(const struct recordio_index *old, const struct recordio_inde
     }
 }
 
-static int write_index(const char *path, const struct recordio_index *x)
+int recordio_index_write(const char *path, const struct recordio_index *x)
 {
     struct str text = STR_INIT;
     int rc;
@@ -379,7 +379,7 @@ int recordio_index_rebuild(const char *path_rec, struct recordio_rebuilt *out)
     path = recordio_index_path(path_rec);
     out->n_records = x.n;
     look_at_old(path, &x, out);
-    rc = write_index(path, &x);
+    rc = recordio_index_write(path, &x);
     free(path);
     recordio_index_release(&x);
     return rc;

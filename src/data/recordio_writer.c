@@ -47,35 +47,33 @@ static int flush_pending(struct recordio_writer *w)
     return file_writer_add(&w->rec, w->pending.data, n);
 }
 
-static void add_part(struct recordio_writer *w, enum recordio_cflag cflag, size_t first, size_t end)
+static void add_part(struct bytes *out, enum recordio_cflag cflag, const uint8_t *data, size_t n)
 {
     static const uint8_t zeros[4];
-    const size_t n = end - first;
     const uint32_t head[2] = {RECORDIO_MAGIC, (uint32_t)cflag << 29 | (uint32_t)n};
 
-    bytes_add(&w->pending, head, sizeof(head));
-    bytes_add(&w->pending, w->record.data + first, n);
-    bytes_add(&w->pending, zeros, recordio_padded(n) - n);
-    w->totals.rec_bytes += sizeof(head) + recordio_padded(n);
+    bytes_add(out, head, sizeof(head));
+    bytes_add(out, data, n);
+    bytes_add(out, zeros, recordio_padded(n) - n);
 }
 
 /* Cuts the record wherever it holds the magic word at a multiple of four, so that a reader can find
  * the start of a record from any place in the file. */
-static void add_record(struct recordio_writer *w)
+static void add_parts(const struct bytes *record, struct bytes *out)
 {
     const uint32_t magic = RECORDIO_MAGIC;
     size_t first = 0;
 
-    for (size_t i = 0; i + sizeof(magic) <= w->record.n; i += sizeof(magic)) {
-        if (memcmp(w->record.data + i, &magic, sizeof(magic)) != 0)
+    for (size_t i = 0; i + sizeof(magic) <= record->n; i += sizeof(magic)) {
+        if (memcmp(record->data + i, &magic, sizeof(magic)) != 0)
             continue;
-        add_part(w, first == 0 ? PART_FIRST : PART_MIDDLE, first, i);
+        add_part(out, first == 0 ? PART_FIRST : PART_MIDDLE, record->data + first, i - first);
         first = i + sizeof(magic);
     }
-    add_part(w, first == 0 ? PART_WHOLE : PART_LAST, first, w->record.n);
+    add_part(out, first == 0 ? PART_WHOLE : PART_LAST, record->data + first, record->n - first);
 }
 
-int recordio_writer_add(struct recordio_writer *w, struct recordio_entry e)
+int recordio_encode(struct recordio_entry e, struct bytes *scratch, struct bytes *out)
 {
     const uint32_t head[2] = {e.n_labels, 0};
     const uint64_t ids[2] = {e.id, e.id2};
@@ -84,15 +82,24 @@ int recordio_writer_add(struct recordio_writer *w, struct recordio_entry e)
     if (e.n > MAX_PART_BYTES - RECORDIO_HEADER_BYTES - e.n_labels * sizeof(float))
         return err(E_DATA, "a record of %zu bytes does not fit RecordIO, whose limit is %d", e.n,
                    MAX_PART_BYTES);
-    w->record.n = 0;
-    bytes_add(&w->record, head, sizeof(head[0]));
-    bytes_add(&w->record, &label, sizeof(label));
-    bytes_add(&w->record, ids, sizeof(ids));
-    bytes_add(&w->record, e.labels, e.n_labels * sizeof(float));
-    bytes_add(&w->record, e.payload, e.n);
+    scratch->n = 0;
+    bytes_add(scratch, head, sizeof(head[0]));
+    bytes_add(scratch, &label, sizeof(label));
+    bytes_add(scratch, ids, sizeof(ids));
+    bytes_add(scratch, e.labels, e.n_labels * sizeof(float));
+    bytes_add(scratch, e.payload, e.n);
+    add_parts(scratch, out);
+    return 0;
+}
+
+int recordio_writer_add(struct recordio_writer *w, struct recordio_entry e)
+{
+    const size_t before = w->pending.n;
+
+    TRY(recordio_encode(e, &w->record, &w->pending));
     str_printf(&w->index, "%llu\t%llu\n", (unsigned long long)w->totals.n_records,
                (unsigned long long)w->totals.rec_bytes);
-    add_record(w);
+    w->totals.rec_bytes += w->pending.n - before;
     w->totals.n_records++;
     return w->pending.n >= FLUSH_BYTES ? flush_pending(w) : 0;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bytes;
 struct recordio_writer;
 
 struct recordio_entry {
@@ -22,6 +23,9 @@ struct recordio_totals {
     uint64_t n_records, rec_bytes;
     uint64_t rec_checksum; /* FNV-1a of the .rec file */
 };
+
+/* Appends the parts of one record to out; scratch is the caller's, for reuse. */
+int recordio_encode(struct recordio_entry e, struct bytes *scratch, struct bytes *out);
 
 int recordio_writer_open(const char *prefix, struct recordio_writer **out);
 int recordio_writer_add(struct recordio_writer *w, struct recordio_entry e);

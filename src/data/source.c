@@ -30,20 +30,21 @@ static const struct source_ops *kind_of(const char *path)
 
 int source_open_heard(const char *path, struct source_listener listener, struct source **out)
 {
+    const struct source_ops *const ops = kind_of(path);
     struct source *s;
     struct stat st;
     int rc;
 
     *out = NULL;
-    if (stat(path, &st) < 0)
+    if (!ops && stat(path, &st) < 0)
         return err(E_IO, "open the data set %s: %s", path, strerror(errno));
-    if (!kind_of(path))
-        return err(
-            E_USAGE,
-            "%s is no folder of class folders, no .rec file and no .tar archive or folder of them",
-            path);
+    if (!ops)
+        return err(E_USAGE,
+                   "%s is no folder of class folders, no .rec file, no .tfrecord or .tar file or "
+                   "folder of them, and no IDX pictures",
+                   path);
     s = xcalloc(1, sizeof(*s));
-    s->ops = kind_of(path);
+    s->ops = ops;
     s->path = xstrdup(path);
     s->listener = listener;
     rc = s->ops->open(s);
@@ -63,18 +64,31 @@ int source_open(const char *path, struct source **out)
     return source_open_heard(path, (struct source_listener){0}, out);
 }
 
-char *source_split_path(const char *dir, const char *split)
+/* What is there under this name. */
+static char *split_path(const char *dir, const char *name)
 {
-    static const char *const endings[] = {".rec", ".tar", ""};
+    static const char *const endings[] = {".rec", ".tar", ".tfrecord", ""};
 
     for (size_t i = 0; i < COUNT_OF(endings); i++) {
-        char *const path = xasprintf("%s/%s%s", dir, split, endings[i]);
+        char *const path = xasprintf("%s/%s%s", dir, name, endings[i]);
 
-        if (file_exists(path))
+        /* of some kinds the path is only a stem */
+        if (file_exists(path) || (!*endings[i] && kind_of(path)))
             return path;
         free(path);
     }
     return NULL;
+}
+
+char *source_split_path(const char *dir, const char *split)
+{
+    /* As they are called here, and in ImageNet's records, and in MNIST. */
+    static const char *const other[] = {"validation", "t10k"};
+    char *path = split_path(dir, split);
+
+    for (size_t i = 0; !path && strcmp(split, "val") == 0 && i < COUNT_OF(other); i++)
+        path = split_path(dir, other[i]);
+    return path;
 }
 
 int source_open_split(const char *dir, const char *split, struct source **out)
@@ -87,9 +101,9 @@ int source_open_split(const char *dir, const char *split, struct source **out)
         rc = source_open(path, out);
     else
         rc = err(E_DATA,
-                 "%s holds neither %s.rec nor %s.tar nor a folder %s; `stave prepare` makes such a "
-                 "data set",
-                 dir, split, split, split);
+                 "%s holds neither %s.rec nor %s.tar nor %s.tfrecord nor files %s-00000-of-... nor "
+                 "a folder %s; `stave prepare` makes such a data set",
+                 dir, split, split, split, split, split);
     free(path);
     return rc;
 }

@@ -73,12 +73,14 @@ struct source {
     uint64_t n_files;   /* that hold the samples; set by open */
 };
 
-/* path is a folder of class folders, a .rec file, a .tar archive or a folder of archives. */
+/* path is a folder of class folders, a .rec file, a .tfrecord or .tar file or a folder of one of
+ * them, or the stem of files: NAME of NAME-00000-of-00128, or of NAME-images-idx3-ubyte. */
 int source_open(const char *path, struct source **out);
 /* With somebody who listens: E_DATA means that nothing could be saved. */
 int source_open_heard(const char *path, struct source_listener listener, struct source **out);
-/* The split ("train", "val") of a prepared data set: DIR/train.rec, or else DIR/train.tar,
- * or else the folder DIR/train. */
+/* The split ("train", "val") of a prepared data set: DIR/train.rec, or else DIR/train.tar, or else
+ * DIR/train.tfrecord, or else the folder DIR/train, or else files with the stem DIR/train. val may
+ * also be called validation (ImageNet's records) or t10k (MNIST). */
 int source_open_split(const char *dir, const char *split, struct source **out);
 /* The path that it opens, heap; NULL when there is none of them. */
 char *source_split_path(const char *dir, const char *split);

@@ -1,9 +1,9 @@
 /* Tar shards with WebDataset's naming: members that stand one after the other and have the same
- * name up to the first dot of their last part are one sample; KEY.jpg, KEY.jpeg or KEY.png is its
- * picture, KEY.cls its label as a decimal number. (github.com/webdataset/webdataset, "The
- * WebDataset Format".) Members of other endings are left out, and so are samples without a picture.
- * A data set is one archive, or a folder with archives and no folders, which would be classes; they
- * count in the order of their names, 2 before 10. */
+ * name up to the first dot of their last part are one sample; KEY.jpg, KEY.jpeg, KEY.png, KEY.pgm
+ * or KEY.ppm is its picture, KEY.cls its label as a decimal number.
+ * (github.com/webdataset/webdataset, "The WebDataset Format".) Members of other endings are left
+ * out, and so are samples without a picture. A data set is one archive, or a folder with archives
+ * and no folders, which would be classes; they count in the order of their names, 2 before 10. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hostile.h"
+#include "data/file_set.h"
 #include "data/source.h"
 #include "data/tar.h"
 
@@ -48,12 +49,6 @@ static int is_archive(const char *path)
     return n > 4 && strcmp(path + n - 4, ".tar") == 0;
 }
 
-static void add_shard(struct file_names *shards, char *path)
-{
-    shards->all = xrealloc(shards->all, (shards->n + 1) * sizeof(*shards->all));
-    shards->all[shards->n++] = path;
-}
-
 /* The archives that path is or holds; none when it holds folders. */
 static void find_shards(const char *path, struct file_names *shards)
 {
@@ -64,14 +59,14 @@ static void find_shards(const char *path, struct file_names *shards)
     if (file_is_folder(path))
         file_list(path, &names);
     else if (is_archive(path))
-        add_shard(shards, xstrdup(path));
+        file_names_add(shards, xstrdup(path));
     for (size_t i = 0; i < names.n; i++) {
         char *const inside = names.all[i][0] == '.' ? NULL : file_join(path, names.all[i]);
         const int folder = inside && file_is_folder(inside);
 
         n_folders += folder;
         if (inside && !folder && is_archive(inside))
-            add_shard(shards, inside);
+            file_names_add(shards, inside);
         else
             free(inside);
     }
@@ -117,8 +112,12 @@ static int read_label(struct tar_walk *w, const struct tar_member *m, struct pla
 
 static int is_picture(const char *ending)
 {
-    return strcasecmp(ending, "jpg") == 0 || strcasecmp(ending, "jpeg") == 0 ||
-           strcasecmp(ending, "png") == 0;
+    static const char *const endings[] = {"jpg", "jpeg", "png", "pgm", "ppm"};
+
+    for (size_t i = 0; i < COUNT_OF(endings); i++)
+        if (strcasecmp(ending, endings[i]) == 0)
+            return 1;
+    return 0;
 }
 
 static void end_group(struct webdataset *d, struct group *g)
@@ -189,6 +188,7 @@ static int webdataset_open(struct source *s)
 
     s->state = d;
     find_shards(s->path, &d->shards);
+    TRY(file_set_complete(&d->shards, ".tar"));
     for (size_t i = 0; i < d->shards.n; i++)
         TRY(source_damaged(s, index_shard(d, (uint32_t)i, d->shards.all[i])));
     s->n_files = d->shards.n;

@@ -14,6 +14,7 @@
 #include "rules/rcp.h"
 #include "rules/ruleset.h"
 #include "workloads/borrow.h"
+#include "workloads/convert.h"
 #include "workloads/workload.h"
 
 extern const struct workload workload_resnet50;
@@ -508,43 +509,11 @@ static int prepare_sample(const struct workload_prepare *p, struct prepare_resul
     return 0;
 }
 
-/* Records keep numbers of classes only, so names are compared while there are names. */
-static int check_folders(const char *from)
-{
-    struct source *train = NULL, *val = NULL;
-    int rc = source_open_split(from, "train", &train);
-
-    if (rc == 0)
-        rc = source_open_split(from, "val", &val);
-    if (rc == 0)
-        rc = source_same_classes(train, val);
-    source_close(train);
-    source_close(val);
-    return rc;
-}
-
 static int prepare(const struct workload_prepare *p, struct prepare_result *out)
 {
-    struct prepare_result val = {0};
-    char *src, *dst;
-    int rc;
-
     if (p->sample)
         return prepare_sample(p, out);
-    if (p->like.name)
-        return prepare_like(p->like, out);
-    TRY(check_folders(p->from));
-    TRY(file_mkdirs(p->to));
-    for (int i = 0; i < 2; i++) {
-        src = file_join(p->from, i ? "val" : "train");
-        dst = file_join(p->to, i ? "val" : "train");
-        rc = prepare_folder_to_recordio(src, dst, p->progress, i ? &val : out);
-        free(src);
-        free(dst);
-        TRY(rc);
-    }
-    out->n_val = val.n_train;
-    return 0;
+    return p->like.name ? prepare_like(p->like, out) : workload_convert(p, out);
 }
 
 /* torchvision's resnet50: "layer1.0.conv1.bn.weight" is layer1.0.bn1.weight there, downsample is a
@@ -577,9 +546,8 @@ static const struct name_map torchvision = {
 const struct workload workload_resnet50 = {
     .name = "resnet50",
     .help = "Image classification, ResNet-50 v1.5",
-    .data = "ImageNet-1k as RecordIO, class folders or tar shards; sample: Fashion-MNIST (Debian "
-            "package "
-            "dataset-fashion-mnist)",
+    .data = "ImageNet-1k as RecordIO, TFRecord, class folders or tar shards; sample: Fashion-MNIST "
+            "(Debian package dataset-fashion-mnist)",
     .options = &options,
     .settings_bytes = sizeof(struct resnet50_settings),
     .presets = presets,

@@ -123,6 +123,17 @@ static int read_records(const char *dir, uint64_t *made)
     return read_data("records.rec", made);
 }
 
+static int to_records(const char *from, const char *prefix, struct prepare_result *out)
+{
+    struct source *s;
+    int rc;
+
+    TRY(source_open(from, &s));
+    rc = prepare_convert(s, &(struct prepare_to){.prefix = prefix}, out);
+    source_close(s);
+    return rc;
+}
+
 static int prepare_records(const char *dir, uint64_t *made)
 {
     char *const from = in_data("pictures"), *const to = file_join(dir, "made");
@@ -132,7 +143,7 @@ static int prepare_records(const char *dir, uint64_t *made)
     int rc = idx_load(idx, 1, &x);
 
     if (rc == 0)
-        rc = prepare_folder_to_recordio(from, to, (struct prepare_progress){0}, &r);
+        rc = to_records(from, to, &r);
     *made += r.content_checksum + r.n_train + x.dims[0];
     idx_release(&x);
     free(from);
@@ -388,7 +399,7 @@ void jobs_prepare(const char *dir)
     put_labels();
     pictures = in_data("pictures");
     prefix = in_data("records");
-    must(prepare_folder_to_recordio(pictures, prefix, (struct prepare_progress){0}, &r));
+    must(to_records(pictures, prefix, &r));
     must(train(dir, &sum)); /* what the runs start from, so that they also read a checkpoint */
     made = in_data(CHECKPOINT_NAME);
     first = in_data("first.safetensors");
