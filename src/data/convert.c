@@ -116,9 +116,9 @@ static int refuse_others(const struct conversion *c)
     for (size_t i = 0; i < set.n && rc == 0; i++)
         if (file_set_count(set.all[i], "", NULL) != c->sink->config.n_shards)
             rc = err(E_USAGE,
-                     "%s is there already and of another set than the %llu files that were asked "
-                     "for; remove it or choose another --to",
-                     set.all[i], (unsigned long long)c->sink->config.n_shards);
+                     "%s is there already, of another set than was asked for; remove it or choose "
+                     "another --to",
+                     set.all[i]);
     if (rc == 0 && there && strcmp(there, full ? full : c->path) != 0 &&
         strcmp(there, c->s->path) != 0)
         rc = err(E_USAGE, "%s is there already; remove it or choose another --to", there);
@@ -130,12 +130,13 @@ static int refuse_others(const struct conversion *c)
     return rc;
 }
 
-/* A folder can not take the place of one that is there. */
+/* A folder can not take the place of one that is there, unless it is the one that an interrupted
+ * run had just moved. */
 static int refuse_folder(const struct conversion *c)
 {
     const struct sink *const k = c->sink;
 
-    if (k->ops->in_folder(k) && file_exists(k->config.prefix) && k->next < k->config.n_samples)
+    if (k->ops->in_folder(k) && file_exists(k->config.prefix) && !file_exists(k->work))
         return err(E_USAGE,
                    "%s is there already and holds something else; remove it or choose "
                    "another --to",
@@ -241,9 +242,9 @@ static int make(const struct conversion *c)
 {
     struct sink *const k = c->sink;
 
+    TRY(refuse_folder(c));
     TRY(sink_begin(k));
     c->out->n_found = k->next;
-    TRY(refuse_folder(c));
     TRY(copy_samples(c));
     c->out->content_checksum = k->content;
     TRY(sink_commit(k));

@@ -80,19 +80,18 @@ int file_set_complete(const struct file_names *files, const char *ending)
 
     while (first < files->n && (n = file_set_count(files->all[first], ending, &stem)) == 0)
         first++;
-    for (unsigned long long k = 0; n && k < n && rc == 0; k++) {
+    for (unsigned long long k = 0; n && (k < n || k < files->n) && rc == 0; k++) {
+        const char *const there = k < files->n ? files->all[k] : NULL;
         char *const prefix = xasprintf("%.*s", (int)stem, files->all[first]);
         char *const want = file_set_name(prefix, k, n, ending);
 
-        if (k >= files->n || strcmp(files->all[k], want) != 0)
-            rc = err(E_DATA, "%s of a set of %llu files is missing%s%s", want, n,
-                     k < files->n ? "; in its place stands " : "",
-                     k < files->n ? files->all[k] : "");
+        if (k < n && !(there && strcmp(there, want) == 0) && !file_exists(want))
+            rc = err(E_DATA, "%s of a set of %llu files is missing", want, n);
+        else if (k >= n || strcmp(there, want) != 0)
+            rc = err(E_DATA, "%s is none of the %llu files of the set that it stands beside", there,
+                     n);
         free(prefix);
         free(want);
     }
-    if (rc == 0 && n && files->n > n)
-        rc = err(E_DATA, "%s is none of the %llu files of the set that it stands beside",
-                 files->all[n], n);
     return rc;
 }
