@@ -253,6 +253,16 @@ static int make(const struct conversion *c)
     return 0;
 }
 
+/* It was killed when all had been done but this. */
+static int tidy(const struct conversion *c)
+{
+    if (!file_exists(c->sink->work))
+        return 0;
+    TRY(sink_begin(c->sink));
+    sink_forget(c->sink);
+    return 0;
+}
+
 static int convert(struct conversion *c, const struct file_names *classes)
 {
     const struct prepare_to *const to = c->to;
@@ -272,8 +282,8 @@ static int convert(struct conversion *c, const struct file_names *classes)
     rc = refuse_others(c);
     if (rc == 0)
         c->out->already = is_there(c);
-    if (rc == 0 && !c->out->already)
-        rc = make(c);
+    if (rc == 0)
+        rc = c->out->already ? tidy(c) : make(c);
     free(c->path);
     sink_close(c->sink);
     return rc;
