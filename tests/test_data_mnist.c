@@ -217,14 +217,14 @@ static void test_pgm_and_ppm(void **state)
     static const char rgb[] = "P6\t3\r\n2#x\r255\nabcdefghijklmnopqr";
     static const uint8_t wide[] = {'P', '5', ' ', '3',  ' ',  '2',  ' ', '6', '5',
                                    '5', '3', '5', ' ',  0,    0,    0,   0,   0,
-                                   0,   0,   0,   0x12, 0x34, 0xFF, 0xFF};
+                                   0,   0,   0,   0x12, 0xC0, 0xFF, 0xFF};
 
     (void)state;
     check_pnm(grey, sizeof(grey) - 1, (const uint8_t *)"eeefff", TRAIT_BIT(grey));
     check_pnm(after, sizeof(after) - 1, (const uint8_t *)"eeefff", TRAIT_BIT(grey));
     check_pnm(rgb, sizeof(rgb) - 1, (const uint8_t *)"mnopqr", 0);
-    check_pnm(wide, sizeof(wide), (const uint8_t[]){18, 18, 18, 255, 255, 255},
-              TRAIT_BIT(grey) | TRAIT_BIT(deep)); /* 0x1234 / 257 = 18.1 */
+    check_pnm(wide, sizeof(wide), (const uint8_t[]){19, 19, 19, 255, 255, 255},
+              TRAIT_BIT(grey) | TRAIT_BIT(deep)); /* 0x12C0 / 257 = 18.7 */
 }
 
 static void test_pnm_that_lies(void **state)

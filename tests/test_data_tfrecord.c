@@ -91,9 +91,9 @@ static void test_any_order_and_packing(void **state)
     (void)state;
     hand_numbers(&f, "image/height", HAND_PACKED, &big, 1);
     add_float(&f, "image/object/bbox/xmin");
-    hand_numbers(&f, "image/object/bbox/label", HAND_PACKED, boxes, 3);
     hand_text(&f, "image/class/synset", "n01440764", 9);
     hand_numbers(&f, "image/class/label", HAND_UNPACKED, &seven, 1);
+    hand_numbers(&f, "image/object/bbox/label", HAND_PACKED, boxes, 3);
     hand_text(&f, "image/encoded", "first", 5);
     hand_text(&f, "image/filename", "image/encoded", 13);
     hand_example(&file, &f);
