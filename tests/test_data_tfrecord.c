@@ -80,32 +80,43 @@ static void add_float(struct bytes *features, const char *key)
     bytes_release(&feature);
 }
 
-/* As ImageNet's builder writes them, then turned about. */
-static void test_any_order_and_packing(void **state)
-{
-    static const int64_t seven = 7, minus = -3, big = INT64_C(1) << 40, boxes[] = {5, 6, 8};
-    char *const dir = temp_dir();
-    struct bytes file = {0}, f = {0}, entry = {0}, list = {0}, feature = {0}, example = {0};
-    struct source *s;
+static const int64_t seven = 7, minus = -3, big = INT64_C(1) << 40;
 
-    (void)state;
+/* As ImageNet's builder writes them, some integers not packed. */
+static void add_plain(struct bytes *file)
+{
+    static const int64_t boxes[] = {5};
+    struct bytes f = {0};
+
     hand_numbers(&f, "image/height", HAND_PACKED, &big, 1);
     add_float(&f, "image/object/bbox/xmin");
     hand_text(&f, "image/class/synset", "n01440764", 9);
     hand_numbers(&f, "image/class/label", HAND_UNPACKED, &seven, 1);
-    hand_numbers(&f, "image/object/bbox/label", HAND_PACKED, boxes, 3);
+    hand_numbers(&f, "image/object/bbox/label", HAND_PACKED, boxes, 1);
     hand_text(&f, "image/encoded", "first", 5);
     hand_text(&f, "image/filename", "image/encoded", 13);
-    hand_example(&file, &f);
+    hand_example(file, &f);
+    bytes_release(&f);
+}
 
-    f.n = 0; /* of a key that comes twice the last one counts; a negative label */
+/* Of a key that comes twice the last one counts; a negative label. */
+static void add_twice(struct bytes *file)
+{
+    struct bytes f = {0};
+
     hand_text(&f, "image/encoded", "not this", 8);
     hand_numbers(&f, "image/class/label", HAND_PACKED, &seven, 1);
     hand_text(&f, "image/encoded", "second", 6);
     hand_numbers(&f, "image/class/label", HAND_PACKED, &minus, 1);
-    hand_example(&file, &f);
+    hand_example(file, &f);
+    bytes_release(&f);
+}
 
-    f.n = 0; /* value before key, and fields that nobody knows, of every wire type */
+/* The value before its key, and fields that nobody knows, of every wire type. */
+static void add_turned(struct bytes *file)
+{
+    struct bytes f = {0}, entry = {0}, list = {0}, feature = {0};
+
     hand_number(&f, 9, 300);
     hand_field(&list, 1, "third", 5);
     hand_field(&feature, 1, list.data, list.n);
@@ -118,16 +129,39 @@ static void test_any_order_and_packing(void **state)
     bytes_add(&f, "12345678", 8);
     hand_varint(&f, 7 << 3 | 5);
     bytes_add(&f, "1234", 4);
-    hand_example(&file, &f);
+    hand_example(file, &f);
+    bytes_release(&f);
+    bytes_release(&entry);
+    bytes_release(&list);
+    bytes_release(&feature);
+}
 
-    f.n = 0; /* features in two pieces, which protobuf merges; an empty picture */
+/* Features in two pieces, which protobuf merges; an empty picture. */
+static void add_pieces(struct bytes *file)
+{
+    struct bytes f = {0}, example = {0};
+
     hand_text(&f, "image/encoded", "", 0);
     hand_field(&example, 1, f.data, f.n);
     f.n = 0;
     hand_numbers(&f, "image/class/label", HAND_PACKED, &seven, 1);
     hand_field(&example, 1, f.data, f.n);
-    hand_record(&file, example.data, example.n);
+    hand_record(file, example.data, example.n);
+    bytes_release(&f);
+    bytes_release(&example);
+}
 
+static void test_any_order_and_packing(void **state)
+{
+    char *const dir = temp_dir();
+    struct bytes file = {0};
+    struct source *s;
+
+    (void)state;
+    add_plain(&file);
+    add_twice(&file);
+    add_turned(&file);
+    add_pieces(&file);
     write_file(dir, "a.tfrecord", file.data, file.n);
     s = open_in(dir, "a.tfrecord");
     assert_string_equal(s->ops->name, "tfrecord");
@@ -139,11 +173,6 @@ static void test_any_order_and_packing(void **state)
     check_sample(s, 3, "", 7);
     source_close(s);
     bytes_release(&file);
-    bytes_release(&f);
-    bytes_release(&entry);
-    bytes_release(&list);
-    bytes_release(&feature);
-    bytes_release(&example);
     remove_dir(dir);
 }
 

@@ -162,7 +162,7 @@ static void test_b1_odd_names_and_pictures(void **state)
     outcome("A5", 1, "`run --on-bad fail` on cut pictures: exit 3, file and reason named");
     said = program_run(dir, 0, "prepare resnet50 --from %s --to %s/p", dir, dir);
     assert_clean(said);
-    assert_says(said, "16 of 32 files in");
+    assert_says(said, "16 of 32 samples in");
     free(said);
     json = read_json(dir, "p/train.json");
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(json, "classes")), N_ODD);

@@ -1,5 +1,6 @@
 /* The program from one format to the next: `stave prepare` writes each, `stave run` ends with the
  * same bytes from any of them. */
+#include "cli/progress.h"
 #include "scratch.h"
 #include "small_run.h"
 
@@ -111,6 +112,32 @@ static void prepare_says_what_is_wrong(void **state)
     free(said);
 }
 
+static void check_line(struct prepare_step step, double seconds, const char *want)
+{
+    struct str line = STR_INIT;
+
+    progress_line(&step, seconds, &line);
+    assert_string_equal(line.s, want);
+    str_release(&line);
+}
+
+/* Of what was there before neither rate nor time left know anything. */
+static void progress_is_told(void **state)
+{
+    (void)state;
+    check_line(
+        (struct prepare_step){.what = "train", .done = 250, .total = 1000, .bytes = 50000000}, 2.5,
+        "train:  25 %, 250 of 1000, 100 samples/s, 20.0 MB/s, 8 s left");
+    check_line((struct prepare_step){"train", 600, 1000, 20000000, 500}, 50,
+               "train:  60 %, 600 of 1000, 2 samples/s, 0.4 MB/s, 3 min 20 s left");
+    check_line((struct prepare_step){.what = "val", .done = 1, .total = 100001}, 0.1,
+               "val:   0 %, 1 of 100001, 10 samples/s, 2 h 46 min left");
+    check_line((struct prepare_step){.what = "val", .done = 10, .total = 10}, 5,
+               "val: 100 %, 10 of 10, 2 samples/s, took 5 s");
+    check_line((struct prepare_step){.what = "val", .done = 0, .total = 10}, 5,
+               "val:   0 %, 0 of 10");
+}
+
 #define S(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
 
 int main(void)
@@ -118,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         S(any_format_gives_the_same_run),
         S(prepare_says_what_is_wrong),
+        cmocka_unit_test(progress_is_told),
     };
 
     return cmocka_run_group_tests_name("run_formats", tests, NULL, NULL);
