@@ -41,6 +41,8 @@ static int process(void *context)
                              &r);
     if (rc < 0)
         fprintf(stderr, "%s\n", err_reason());
+    source_close(s);
+    free(prefix);
     return rc < 0 ? 1 : r.n_found > 0 ? 2 : 0; /* 2: it went on */
 }
 

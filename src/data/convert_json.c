@@ -74,6 +74,7 @@ static void add_files(const struct sink *k, struct str *out)
                    ", \"samples\": %" PRIu64 ", \"bytes\": %" PRIu64
                    ", \"checksum\": \"fnv1a64:%016" PRIx64 "\"}",
                    k->files[i].n_samples, k->files[i].n_bytes, k->files[i].checksum);
+        free(path);
     }
     str_add(out, k->n_files ? "]" : "");
 }

@@ -96,7 +96,11 @@ static unsigned traits_pnm(const void *state)
 /* As for PNG: round(v / 257). */
 static uint8_t value_at(const struct pnm *p, size_t i)
 {
-    return p->wide ? (uint8_t)(((p->px[2 * i] << 8 | p->px[2 * i + 1]) + 128) / 257) : p->px[i];
+    const uint8_t *const at = p->px + 2 * i;
+
+    if (!p->wide)
+        return p->px[i];
+    return (uint8_t)((((unsigned)at[0] << 8 | at[1]) + 128) / 257);
 }
 
 static int crop_pnm(void *state, struct rect r, struct image *out)
