@@ -3,12 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/cpus.h"
 #include "base/err.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 
 /* clang-format off */
 #define ROW(...) OPT_ROW(verify_settings, __VA_ARGS__)
@@ -27,27 +26,6 @@ static const struct opt_row rows[] = {
 /* clang-format on */
 
 const struct opt_table verify_options = {"verify", rows, COUNT_OF(rows)};
-
-static void print_progress(const char *what, uint64_t done, uint64_t total, double seconds)
-{
-    const double rate = seconds > 0 ? (double)done / seconds : 0;
-    const double left = rate > 0 ? (double)(total - done) / rate : 0;
-
-    fprintf(stderr, "\r%s: %llu of %llu, %.0f samples/s, %d:%02d left%s", what,
-            (unsigned long long)done, (unsigned long long)total, rate, (int)(left / 60),
-            (int)left % 60, done == total ? "      \n" : "      ");
-}
-
-static void tell(void *context, const char *what, uint64_t done, uint64_t total)
-{
-    int64_t *const split_started = context;
-
-    if (!isatty(2))
-        return;
-    print_progress(what, done, total, (double)(clock_ns() - *split_started) / 1e9);
-    if (done == total)
-        *split_started = clock_ns();
-}
 
 /* What the preset says, or the default of the option. */
 static long long preset_number(const struct workload *w, const struct preset *p, const char *name)
@@ -105,7 +83,7 @@ int verify_data(const struct workload *w, const struct verify_settings *s)
     struct cpus cpus;
     struct verify v;
     struct verify_report report = {.v = &v};
-    int64_t started;
+    struct progress progress = {0};
     int n_cpus, code;
 
     if (!preset)
@@ -113,7 +91,6 @@ int verify_data(const struct workload *w, const struct verify_settings *s)
     n_cpus = cpus_find("", &cpus) == 0 ? cpus.count : 1;
     report.run = run_shape(w, preset, n_cpus);
     memlimit_find("", &report.memory);
-    started = clock_ns();
     TRY(verify_run(
         &(struct verify_config){
             .dir = s->dir,
@@ -121,7 +98,7 @@ int verify_data(const struct workload *w, const struct verify_settings *s)
             .n_classes = (int)(s->classes > 0 ? s->classes : preset_number(w, preset, "classes")),
             .label_offset = (int)s->label_offset,
             .max_pixels = s->max_pixels,
-            .progress = {tell, &started},
+            .progress = {progress_tell, &progress},
         },
         &v));
     if (s->json)

@@ -85,8 +85,7 @@ static int refuse(const uint8_t *bytes, size_t n)
         return err(E_DATA, "the file is empty; expected a JPEG or PNG");
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (starts_with(bytes, n, known[i].magic, strlen(known[i].magic)))
-            return err(E_DATA, "this is %s; JPEG, PNG, PGM and PPM are read, so convert it",
-                       known[i].name);
+            return err(E_DATA, "this is %s; JPEG and PNG are read, so convert it", known[i].name);
     return err(E_DATA, "no known image: it starts with the bytes %02x %02x %02x %02x", bytes[0],
                n > 1 ? bytes[1] : 0, n > 2 ? bytes[2] : 0, n > 3 ? bytes[3] : 0);
 }

@@ -24,6 +24,9 @@ struct prepare_progress {
     void *context;
 };
 
+void prepare_tell(const struct prepare_progress *p, const char *what, uint64_t done,
+                  uint64_t total);
+
 struct prepare_result {
     int already; /* 1: it was there and matches; nothing was written */
     uint64_t n_train, n_val;

@@ -22,9 +22,6 @@ void split_add_json(const struct split *s, struct str *out);
  * of those that match are filled in. */
 int splits_match(const char *json_path, const char *dir, struct split *splits, size_t n);
 
-void prepare_tell(const struct prepare_progress *p, const char *what, uint64_t done,
-                  uint64_t total);
-
 /* What a conversion knows of classes: the source's names, or those in a JSON file beside it. */
 void class_names_load(const struct source *s, struct file_names *out);
 /* PREFIX.json of what a sink has made. */

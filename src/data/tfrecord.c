@@ -145,7 +145,7 @@ static int look_at_record(int fd, const char *path, uint64_t at, uint64_t bytes,
     return 0;
 }
 
-static int index_open(struct tfrecord *d, uint32_t shard, int fd)
+static int index_records(struct tfrecord *d, uint32_t shard, int fd)
 {
     const char *const path = d->shards.all[shard];
     struct place p = {.shard = shard};
@@ -160,6 +160,17 @@ static int index_open(struct tfrecord *d, uint32_t shard, int fd)
     return 0;
 }
 
+static int index_shard(struct tfrecord *d, uint32_t shard)
+{
+    const int fd = file_open(d->shards.all[shard]);
+    int rc;
+
+    TRY(fd);
+    rc = index_records(d, shard, fd);
+    close(fd);
+    return rc;
+}
+
 static int tfrecord_open(struct source *s)
 {
     struct tfrecord *const d = xcalloc(1, sizeof(*d));
@@ -168,16 +179,9 @@ static int tfrecord_open(struct source *s)
     find_shards(s->path, &d->shards);
     if (d->shards.n != 1 || strcmp(d->shards.all[0], s->path) != 0) /* one shard was asked for */
         for (size_t i = 0; i < COUNT_OF(endings); i++)
-            TRY(file_set_complete(&d->shards, endings[i]));
-    for (size_t i = 0; i < d->shards.n; i++) {
-        const int fd = file_open(d->shards.all[i]);
-        int rc;
-
-        TRY(fd);
-        rc = index_open(d, (uint32_t)i, fd);
-        close(fd);
-        TRY(rc);
-    }
+            TRY(source_damaged(s, file_set_complete(&d->shards, endings[i])));
+    for (size_t i = 0; i < d->shards.n; i++)
+        TRY(source_damaged(s, index_shard(d, (uint32_t)i)));
     s->n_files = d->shards.n;
     s->n_samples = d->n;
     return 0;

@@ -146,8 +146,7 @@ static void watch(struct scan *scan)
         running = scan->n_running > 0;
         done = scan->done;
         pthread_mutex_unlock(&scan->lock);
-        if (p->tell)
-            p->tell(p->context, scan->split->name, done, scan->split->source->n_samples);
+        prepare_tell(p, scan->split->name, done, scan->split->source->n_samples);
     }
 }
 

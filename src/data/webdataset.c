@@ -188,7 +188,7 @@ static int webdataset_open(struct source *s)
 
     s->state = d;
     find_shards(s->path, &d->shards);
-    TRY(file_set_complete(&d->shards, ".tar"));
+    TRY(source_damaged(s, file_set_complete(&d->shards, ".tar")));
     for (size_t i = 0; i < d->shards.n; i++)
         TRY(source_damaged(s, index_shard(d, (uint32_t)i, d->shards.all[i])));
     s->n_files = d->shards.n;
