@@ -3,6 +3,7 @@
 #include "hand_tfrecord.h"
 
 #include "base/crc32c.h"
+#include "base/str.h"
 #include "data/source.h"
 #include "data/tfrecord.h"
 
@@ -360,6 +361,44 @@ static void test_folders_of_files(void **state)
     remove_dir(dir);
 }
 
+static void hear(void *context, enum source_remark kind, const char *text)
+{
+    struct str *const all = context;
+
+    assert_int_equal(kind, SOURCE_DAMAGE);
+    str_printf(all, "%s\n", text);
+}
+
+/* Somebody who listens gets the records before the damage, and those of the other files. */
+static void test_damage_is_told_to_who_listens(void **state)
+{
+    char *const dir = temp_dir(), *const stem = file_join(dir, "t");
+    struct str heard = STR_INIT;
+    struct bytes file = {0};
+    struct source *s;
+    size_t second;
+
+    (void)state;
+    put(dir, "t-00002-of-00003", "last", 2);
+    hand_sample(&file, "first", 0);
+    second = file.n;
+    hand_sample(&file, "lost", 1);
+    file.data[second] ^= 1;
+    write_file(dir, "t-00000-of-00003", file.data, file.n);
+    assert_int_equal(source_open(stem, &s), E_DATA);
+    assert_int_equal(source_open_heard(stem, (struct source_listener){hear, &heard}, &s), 0);
+    assert_int_equal(s->n_samples, 2);
+    check_sample(s, 0, "first", 0);
+    check_sample(s, 1, "last", 2);
+    assert_non_null(strstr(heard.s, "t-00001-of-00003 of a set of 3 files is missing"));
+    assert_non_null(strstr(heard.s, "t-00000-of-00003, byte offset "));
+    source_close(s);
+    str_release(&heard);
+    bytes_release(&file);
+    free(stem);
+    remove_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_every_changed_byte_is_found),
         cmocka_unit_test(test_sets_of_files),
         cmocka_unit_test(test_folders_of_files),
+        cmocka_unit_test(test_damage_is_told_to_who_listens),
     };
 
     return cmocka_run_group_tests_name("tfrecord", tests, NULL, NULL);
