@@ -43,8 +43,8 @@ struct workload_prepare {
     const char *from, *to;
     int sample;               /* the small bundled data set instead of from's */
     struct prepare_like like; /* or a stand-in for a data set, when like.name is set */
-    const char *format; /* of what is written, see data/sink.h; NULL: recordio */
-    uint64_t n_shards;  /* 0: one file */
+    const char *format;       /* of what is written, see data/sink.h; NULL: recordio */
+    uint64_t n_shards;        /* 0: one file */
     struct prepare_progress progress;
 };
 
