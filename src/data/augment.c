@@ -1,7 +1,6 @@
 #include "data/augment.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "base/random.h"
@@ -133,25 +132,10 @@ struct view augment_eval_view(const struct augment_eval *a, struct rect whole)
     return v;
 }
 
-static void mirror_rows(uint8_t *px, int width, int height)
-{
-    for (int y = 0; y < height; y++) {
-        uint8_t *left = px + (size_t)y * (size_t)width * IMAGE_CHANNELS;
-        uint8_t *right = left + (size_t)(width - 1) * IMAGE_CHANNELS;
-
-        for (; left < right; left += IMAGE_CHANNELS, right -= IMAGE_CHANNELS) {
-            uint8_t saved[IMAGE_CHANNELS];
-
-            memcpy(saved, left, sizeof(saved));
-            memcpy(left, right, sizeof(saved));
-            memcpy(right, saved, sizeof(saved));
-        }
-    }
-}
-
 void augment_apply(const struct view *v, const struct image *src, struct resizer *r, uint8_t *dst)
 {
-    resize(r, src, v->x, v->y, dst);
-    if (v->flip)
-        mirror_rows(dst, v->x.n, v->y.n);
+    struct axis x = v->x;
+
+    x.mirrored = v->flip;
+    resize(r, src, x, v->y, dst);
 }

@@ -194,37 +194,55 @@ static int crop_columns(struct jpeg *j, struct rect r)
     return (int)x;
 }
 
-static void read_rows(struct jpeg *j, struct rect r, int left, struct image *out)
+/* Rows straight into the image; the library hands out a few at a time. */
+static void read_rgb(struct jpeg *j, struct image *out)
 {
-    const size_t components = (size_t)j->lib.output_components;
-    uint8_t *row = j->row.data;
-    const uint8_t *const from = row + (size_t)(r.x - left) * components;
+    enum { AT_ONCE = 16 };
+    JSAMPROW row[AT_ONCE];
 
-    for (int y = 0; y < r.height; y++) {
+    for (int y = 0; y < out->height;) {
+        const int n = out->height - y < AT_ONCE ? out->height - y : AT_ONCE;
+
+        for (int i = 0; i < n; i++)
+            row[i] = out->px.data + (size_t)(y + i) * out->stride;
+        y += (int)jpeg_read_scanlines(&j->lib, row, (JDIMENSION)n);
+    }
+}
+
+static void read_cmyk(struct jpeg *j, int first, struct image *out)
+{
+    uint8_t *row;
+
+    bytes_resize(&j->row, (size_t)j->lib.output_width * 4);
+    row = j->row.data;
+    for (int y = 0; y < out->height; y++) {
         jpeg_read_scanlines(&j->lib, &row, 1);
-        if (components == 4)
-            cmyk_to_rgb(from, image_row(out, y), r.width);
-        else
-            memcpy(image_row(out, y), from, (size_t)r.width * IMAGE_CHANNELS);
+        cmyk_to_rgb(row + (size_t)first * 4, image_row(out, y), out->width);
     }
 }
 
 static int jpeg_crop(void *state, struct rect r, struct image *out)
 {
     struct jpeg *const j = state;
+    const int cmyk = j->lib.num_components == 4;
     int left;
 
     if (setjmp(j->failed))
         return failure(j);
-    j->lib.out_color_space = j->lib.num_components == 4 ? JCS_CMYK : JCS_RGB;
+    j->lib.out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
     j->lib.dct_method = JDCT_ISLOW; /* the same bits with and without SIMD */
     jpeg_start_decompress(&j->lib);
     left = crop_columns(j, r);
-    bytes_resize(&j->row, (size_t)j->lib.output_width * (size_t)j->lib.output_components);
-    image_resize(out, r.width, r.height);
     if (r.y > 0)
         jpeg_skip_scanlines(&j->lib, (JDIMENSION)r.y);
-    read_rows(j, r, left, out);
+    r.x -= left;
+    if (cmyk) {
+        image_resize(out, r.width, r.height);
+        read_cmyk(j, r.x, out);
+    } else {
+        image_resize_within(out, r, (int)j->lib.output_width);
+        read_rgb(j, out);
+    }
     jpeg_abort_decompress(&j->lib); /* rows below are not wanted */
     return 0;
 }

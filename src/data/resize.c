@@ -5,9 +5,24 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "data/resize_kernels.h"
 
-/* Weights are 14-bit fractions: 16 x 8 bits is what processors of every age multiply in vectors. */
-enum { SHIFT = 14, LANES = 16 };
+const struct resize_kernels *const resize_kernels[] = {
+#ifdef __x86_64__
+    &resize_avx2,
+#endif
+    &resize_plain,
+    NULL,
+};
+
+static const struct resize_kernels *fastest(void)
+{
+    int i = 0;
+
+    while (!resize_kernels[i]->usable())
+        i++;
+    return resize_kernels[i];
+}
 
 static double triangle(double t)
 {
@@ -47,125 +62,160 @@ void axis_reach(struct axis a, int n_src, int *from, int *end)
 static void taps_reserve(struct taps *t, struct axis a)
 {
     const size_t n = (size_t)a.n;
+    const int widest = (int)ceil(reach(a)) * 2 + 1;
 
     t->n = a.n;
-    t->widest = (int)ceil(reach(a)) * 2 + 1;
+    t->stride = (widest + TAP_GROUP - 1) / TAP_GROUP * TAP_GROUP;
     if (n > t->cap_pixels) {
         t->cap_pixels = n;
         t->start = xrealloc(t->start, n * sizeof(*t->start));
         t->count = xrealloc(t->count, n * sizeof(*t->count));
     }
-    if (n * (size_t)t->widest > t->cap_weights) {
-        t->cap_weights = n * (size_t)t->widest * 3 / 2;
+    if (n * (size_t)t->stride > t->cap_weights) {
+        t->cap_weights = n * (size_t)t->stride * 3 / 2;
         t->weight = xrealloc(t->weight, t->cap_weights * sizeof(*t->weight));
+    }
+    if ((size_t)t->stride > t->cap_parts) {
+        t->cap_parts = (size_t)t->stride * 2;
+        t->part = xrealloc(t->part, t->cap_parts * sizeof(*t->part));
     }
 }
 
-/* Weights of one output pixel in whole parts of 1 << SHIFT. What rounding leaves over goes to the
- * largest, so that a constant stays that constant. */
-static void quantise(int32_t *weight, struct axis a, double centre, double sum, int from, int end)
+/* Parts of a sum in whole parts of 1 << TAP_SHIFT. What rounding leaves over goes to the largest,
+ * so that a constant stays that constant. */
+static void quantise(const double *part, double sum, int n, int16_t *weight)
 {
-    int32_t left = 1 << SHIFT;
-    int largest = 0;
+    int left = 1 << TAP_SHIFT, largest = 0;
 
-    for (int j = from; j < end; j++) {
-        const double part = triangle((j + 0.5 - centre) / reach(a));
+    for (int j = 0; j < n; j++) {
+        const double share = sum > 0.0 ? part[j] / sum : 1.0;
 
-        weight[j - from] = (int32_t)lround((sum > 0.0 ? part / sum : 1.0) * (1 << SHIFT));
-        left -= weight[j - from];
-        largest = weight[j - from] > weight[largest] ? j - from : largest;
+        weight[j] = (int16_t)(share * (1 << TAP_SHIFT) + 0.5);
+        left -= weight[j];
+        largest = weight[j] > weight[largest] ? j : largest;
     }
-    weight[largest] += left;
+    weight[largest] = (int16_t)(weight[largest] + left);
+}
+
+/* The taps of output pixel i, at place `at` of t. */
+static void fill_one(struct taps *t, struct axis a, int n_src, int i)
+{
+    const int at = a.mirrored ? a.n - 1 - i : i;
+    int16_t *const weight = t->weight + (size_t)at * (size_t)t->stride;
+    const double centre = a.first + (i + 0.5) * a.scale, wide = reach(a);
+    double sum = 0.0;
+    int from, end;
+
+    span(a, i, n_src, &from, &end);
+    ASSERT(end - from <= t->stride);
+    for (int j = from; j < end; j++)
+        sum += t->part[j - from] = triangle((j + 0.5 - centre) / wide);
+    quantise(t->part, sum, end - from, weight);
+    for (int k = end - from; k < t->stride; k++)
+        weight[k] = 0;
+    t->start[at] = from;
+    t->count[at] = end - from;
 }
 
 static void taps_fill(struct taps *t, struct axis a, int n_src)
 {
     taps_reserve(t, a);
-    for (int i = 0; i < a.n; i++) {
-        int32_t *const weight = t->weight + (size_t)i * (size_t)t->widest;
-        const double centre = a.first + (i + 0.5) * a.scale;
-        double sum = 0.0;
-        int from, end;
+    for (int i = 0; i < a.n; i++)
+        fill_one(t, a, n_src, i);
+}
 
-        span(a, i, n_src, &from, &end);
-        ASSERT(end - from <= t->widest);
-        for (int j = from; j < end; j++)
-            sum += triangle((j + 0.5 - centre) / reach(a));
-        quantise(weight, a, centre, sum, from, end);
-        t->start[i] = from;
-        t->count[i] = end - from;
+static int whole_groups(int count)
+{
+    return (count + TAP_GROUP - 1) / TAP_GROUP * TAP_GROUP;
+}
+
+/* Near the end of a row the last group of taps would reach beyond it: such taps begin earlier, with
+ * zeros in front. 0 when the row is too short for that. */
+static int keep_inside(struct taps *t, int n_src)
+{
+    for (int i = 0; i < t->n; i++) {
+        int16_t *const weight = t->weight + (size_t)i * (size_t)t->stride;
+        const int n = whole_groups(t->count[i]), beyond = t->start[i] + n - n_src;
+
+        if (n > n_src)
+            return 0;
+        if (beyond <= 0)
+            continue;
+        memmove(weight + beyond, weight, (size_t)t->count[i] * sizeof(*weight));
+        memset(weight, 0, (size_t)beyond * sizeof(*weight));
+        t->start[i] -= beyond;
+        t->count[i] += beyond;
     }
+    return 1;
 }
 
-static uint8_t to_byte(int32_t sum)
+/* Rows of the source after the row pass. Row y lies in place y % n_rows. */
+struct ring {
+    uint8_t *data;
+    size_t stride;
+    int n_rows;
+    int done; /* rows below it have been made */
+};
+
+static struct ring make_ring(struct resizer *r)
 {
-    const int32_t v = (sum + (1 << (SHIFT - 1))) >> SHIFT;
+    struct ring g = {.n_rows = r->y.stride + ROW_BLOCK};
 
-    return (uint8_t)(v > 255 ? 255 : v);
-}
-
-static void row_pass(const struct taps *t, const uint8_t *src, uint8_t *dst)
-{
-    for (int i = 0; i < t->n; i++, dst += 3) {
-        const int32_t *const weight = t->weight + (size_t)i * (size_t)t->widest;
-        const uint8_t *p = src + (size_t)t->start[i] * 3;
-        int32_t red = 0, green = 0, blue = 0;
-
-        for (int k = 0; k < t->count[i]; k++, p += 3) {
-            red += weight[k] * p[0];
-            green += weight[k] * p[1];
-            blue += weight[k] * p[2];
-        }
-        dst[0] = to_byte(red);
-        dst[1] = to_byte(green);
-        dst[2] = to_byte(blue);
+    g.stride = (size_t)r->x.n * IMAGE_CHANNELS + ROW_SLACK;
+    bytes_resize(&r->ring, g.stride * (size_t)g.n_rows);
+    g.data = r->ring.data;
+    if (g.n_rows > r->cap_rows) {
+        r->cap_rows = g.n_rows;
+        r->rows = xrealloc(r->rows, (size_t)g.n_rows * sizeof(*r->rows));
     }
+    return g;
 }
 
-/* LANES neighbours at once: a constant count lets the compiler use vectors at -O2. */
-static inline void column_lanes(const int32_t *weight, int count, const uint8_t *src, size_t stride,
-                                uint8_t *dst)
+static uint8_t *ring_row(const struct ring *g, int y)
 {
-    int32_t sum[LANES] = {0};
-
-    for (int k = 0; k < count; k++)
-        for (int x = 0; x < LANES; x++)
-            sum[x] += (int16_t)weight[k] * (int16_t)src[(size_t)k * stride + (size_t)x];
-    for (int x = 0; x < LANES; x++)
-        dst[x] = to_byte(sum[x]);
+    return g->data + (size_t)(y % g->n_rows) * g->stride;
 }
 
-/* One output row from the rows it looks at. */
-static void column_pass(const int32_t *weight, int count, const uint8_t *src, size_t stride,
-                        uint8_t *dst)
+/* The next ROW_BLOCK rows; below the last row of the source it is repeated. */
+static void advance(struct ring *g, const struct resize_kernels *kernels, const struct taps *x,
+                    const struct image *src)
 {
-    size_t x = 0;
+    const uint8_t *from[ROW_BLOCK];
+    uint8_t *to[ROW_BLOCK];
 
-    for (; x + LANES <= stride; x += LANES)
-        column_lanes(weight, count, src + x, stride, dst + x);
-    for (; x < stride; x++) {
-        int32_t sum = 0;
+    for (int k = 0; k < ROW_BLOCK; k++) {
+        const int y = g->done + k;
 
-        for (int k = 0; k < count; k++)
-            sum += weight[k] * src[(size_t)k * stride + x];
-        dst[x] = to_byte(sum);
+        from[k] = image_row(src, y < src->height ? y : src->height - 1);
+        to[k] = ring_row(g, y);
     }
+    kernels->rows(x, from, to);
+    g->done += ROW_BLOCK;
 }
 
 void resize(struct resizer *r, const struct image *src, struct axis x, struct axis y, uint8_t *dst)
 {
     const size_t stride = (size_t)x.n * IMAGE_CHANNELS;
+    const struct resize_kernels *kernels = r->kernels ? r->kernels : fastest();
+    struct ring g;
 
-    ASSERT(src->width > 0 && src->height > 0 && x.n > 0 && y.n > 0);
+    ASSERT(src->width > 0 && src->height > 0 && x.n > 0 && y.n > 0 && !y.mirrored);
     taps_fill(&r->x, x, src->width);
     taps_fill(&r->y, y, src->height);
-    bytes_resize(&r->rows, stride * (size_t)src->height);
-    for (int row = 0; row < src->height; row++)
-        row_pass(&r->x, image_row(src, row), r->rows.data + (size_t)row * stride);
-    for (int i = 0; i < y.n; i++)
-        column_pass(r->y.weight + (size_t)i * (size_t)r->y.widest, r->y.count[i],
-                    r->rows.data + (size_t)r->y.start[i] * stride, stride,
-                    dst + (size_t)i * stride);
+    if (!keep_inside(&r->x, src->width))
+        kernels = &resize_plain;
+    g = make_ring(r);
+    for (int i = 0; i < y.n; i++, dst += stride) {
+        const int start = r->y.start[i], count = (r->y.count[i] + 1) / 2 * 2;
+
+        if (g.done < start)
+            g.done = start;
+        while (g.done < start + r->y.count[i])
+            advance(&g, kernels, &r->x, src);
+        for (int k = 0; k < count; k++)
+            r->rows[k] = ring_row(&g, k < r->y.count[i] ? start + k : start);
+        kernels->column(r->y.weight + (size_t)i * (size_t)r->y.stride, count, r->rows, dst, stride);
+    }
 }
 
 static void taps_release(struct taps *t)
@@ -173,12 +223,14 @@ static void taps_release(struct taps *t)
     free(t->start);
     free(t->count);
     free(t->weight);
+    free(t->part);
 }
 
 void resizer_release(struct resizer *r)
 {
     taps_release(&r->x);
     taps_release(&r->y);
-    bytes_release(&r->rows);
+    bytes_release(&r->ring);
+    free(r->rows);
     *r = (struct resizer){0};
 }
