@@ -124,21 +124,21 @@ static void taps_fill(struct taps *t, struct axis a, int n_src)
         fill_one(t, a, n_src, i);
 }
 
-static int whole_groups(int count)
+/* Every output pixel gets t->n_even taps, zeros behind its own. Where they would reach beyond the
+ * end of the row they begin earlier, with zeros in front. 0 when the row is too short for that. */
+static int make_even(struct taps *t, int n_src)
 {
-    return (count + TAP_GROUP - 1) / TAP_GROUP * TAP_GROUP;
-}
+    int most = 0;
 
-/* Near the end of a row the last group of taps would reach beyond it: such taps begin earlier, with
- * zeros in front. 0 when the row is too short for that. */
-static int keep_inside(struct taps *t, int n_src)
-{
+    for (int i = 0; i < t->n; i++)
+        most = t->count[i] > most ? t->count[i] : most;
+    t->n_even = (most + TAP_GROUP - 1) / TAP_GROUP * TAP_GROUP;
+    if (t->n_even > n_src)
+        return 0;
     for (int i = 0; i < t->n; i++) {
         int16_t *const weight = t->weight + (size_t)i * (size_t)t->stride;
-        const int n = whole_groups(t->count[i]), beyond = t->start[i] + n - n_src;
+        const int beyond = t->start[i] + t->n_even - n_src;
 
-        if (n > n_src)
-            return 0;
         if (beyond <= 0)
             continue;
         memmove(weight + beyond, weight, (size_t)t->count[i] * sizeof(*weight));
@@ -202,7 +202,7 @@ void resize(struct resizer *r, const struct image *src, struct axis x, struct ax
     ASSERT(src->width > 0 && src->height > 0 && x.n > 0 && y.n > 0 && !y.mirrored);
     taps_fill(&r->x, x, src->width);
     taps_fill(&r->y, y, src->height);
-    if (!keep_inside(&r->x, src->width))
+    if (!make_even(&r->x, src->width))
         kernels = &resize_plain;
     g = make_ring(r);
     for (int i = 0; i < y.n; i++, dst += stride) {

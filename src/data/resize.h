@@ -27,6 +27,7 @@ struct taps {
     int16_t *weight; /* stride entries per output pixel, in 1 / 2^TAP_SHIFT */
     double *part;    /* while filling: weights of one output pixel before they are rounded */
     int stride, n;
+    int n_even; /* taps that vector code may take of each */
     size_t cap_pixels, cap_weights, cap_parts;
 };
 

@@ -52,37 +52,59 @@ AVX2 static inline __m256i add_group(__m256i sum, __m256i px, __m256i w0, __m256
     return _mm256_add_epi32(sum, _mm256_madd_epi16(next_two(px), w1));
 }
 
-AVX2 static inline void store_pixel(uint8_t *dst, int32_t px)
+/* One output pixel of four rows, 16 bits each: the first and the third row in the lower half. */
+AVX2 static inline __m256i four_rows(const struct taps *t, const uint8_t *const *src, int i,
+                                     int n_taps)
 {
-    memcpy(dst, &px, sizeof(px)); /* the byte too many is the next pixel's, or slack */
+    const int16_t *const weight = t->weight + (size_t)i * (size_t)t->stride;
+    const size_t from = (size_t)t->start[i] * IMAGE_CHANNELS;
+    __m256i ab = _mm256_set1_epi32(1 << (TAP_SHIFT - 1)), cd = ab;
+
+    for (int k = 0; k < n_taps; k += TAP_GROUP) {
+        const __m256i w0 = pair(weight + k), w1 = pair(weight + k + 2);
+        const size_t at = from + (size_t)k * IMAGE_CHANNELS;
+
+        ab = add_group(ab, two_rows(src[0] + at, src[1] + at), w0, w1);
+        cd = add_group(cd, two_rows(src[2] + at, src[3] + at), w0, w1);
+    }
+    return _mm256_packs_epi32(_mm256_srai_epi32(ab, TAP_SHIFT), _mm256_srai_epi32(cd, TAP_SHIFT));
 }
 
+/* Two pixels of four rows, written as 8 bytes a row: the two too many are the next pixel's, or
+ * slack. */
+AVX2 static inline void store_two(uint8_t *const *dst, size_t at, __m256i first, __m256i second)
+{
+    const __m256i order = _mm256_setr_epi8(0, 1, 2, 8, 9, 10, -1, -1, 4, 5, 6, 12, 13, 14, -1, -1,
+                                           0, 1, 2, 8, 9, 10, -1, -1, 4, 5, 6, 12, 13, 14, -1, -1);
+    const __m256i bytes = _mm256_shuffle_epi8(_mm256_packus_epi16(first, second), order);
+    const __m128i low = _mm256_castsi256_si128(bytes), high = _mm256_extracti128_si256(bytes, 1);
+
+    _mm_storel_epi64((__m128i *)(void *)(dst[0] + at), low);
+    _mm_storel_epi64((__m128i *)(void *)(dst[1] + at), high);
+    _mm_storel_epi64((__m128i *)(void *)(dst[2] + at), _mm_unpackhi_epi64(low, low));
+    _mm_storel_epi64((__m128i *)(void *)(dst[3] + at), _mm_unpackhi_epi64(high, high));
+}
+
+AVX2 static inline __attribute__((always_inline)) void
+rows_of(const struct taps *t, const uint8_t *const *src, uint8_t *const *dst, int n_taps)
+{
+    for (int i = 0; i < t->n; i += 2) {
+        const int last = i + 1 < t->n ? i + 1 : i;
+
+        store_two(dst, (size_t)i * IMAGE_CHANNELS, four_rows(t, src, i, n_taps),
+                  four_rows(t, src, last, n_taps));
+    }
+}
+
+/* The numbers of taps up to a scale of about four are constants, which saves the inner loop. */
 AVX2 static void avx2_rows(const struct taps *t, const uint8_t *const *src, uint8_t *const *dst)
 {
-    const __m256i half = _mm256_set1_epi32(1 << (TAP_SHIFT - 1));
-
-    for (int i = 0; i < t->n; i++) {
-        const int16_t *const weight = t->weight + (size_t)i * (size_t)t->stride;
-        const size_t from = (size_t)t->start[i] * IMAGE_CHANNELS, to = (size_t)i * IMAGE_CHANNELS;
-        const uint8_t *const a = src[0] + from, *const b = src[1] + from;
-        const uint8_t *const c = src[2] + from, *const d = src[3] + from;
-        __m256i ab = half, cd = half, bytes;
-
-        for (int k = 0; k < t->count[i]; k += TAP_GROUP) {
-            const __m256i w0 = pair(weight + k), w1 = pair(weight + k + 2);
-            const size_t at = (size_t)k * IMAGE_CHANNELS;
-
-            ab = add_group(ab, two_rows(a + at, b + at), w0, w1);
-            cd = add_group(cd, two_rows(c + at, d + at), w0, w1);
-        }
-        bytes =
-            _mm256_packs_epi32(_mm256_srai_epi32(ab, TAP_SHIFT), _mm256_srai_epi32(cd, TAP_SHIFT));
-        bytes = _mm256_packus_epi16(bytes, bytes);
-        store_pixel(dst[0] + to, _mm256_extract_epi32(bytes, 0));
-        store_pixel(dst[1] + to, _mm256_extract_epi32(bytes, 4));
-        store_pixel(dst[2] + to, _mm256_extract_epi32(bytes, 1));
-        store_pixel(dst[3] + to, _mm256_extract_epi32(bytes, 5));
-    }
+    if (t->n_even == TAP_GROUP)
+        rows_of(t, src, dst, TAP_GROUP);
+    else if (t->n_even == 2 * TAP_GROUP)
+        rows_of(t, src, dst, 2 * TAP_GROUP);
+    else
+        rows_of(t, src, dst, t->n_even);
 }
 
 AVX2 static inline __m256i load(const uint8_t *p)
