@@ -5,7 +5,10 @@
 #include "base/err.h"
 #include "base/random.h"
 
-enum { ATTEMPTS = 10 };
+enum {
+    ATTEMPTS = 10,
+    SHRINK_LEFT = 2 /* what a decoder that shrinks must leave for the resize to shrink */
+};
 
 int augment_train_check(struct augment_train *a)
 {
@@ -130,6 +133,37 @@ struct view augment_eval_view(const struct augment_eval *a, struct rect whole)
     v.x = window(whole.width, width, a->crop, &v.rect.x, &v.rect.width);
     v.y = window(whole.height, height, a->crop, &v.rect.y, &v.rect.height);
     return v;
+}
+
+int view_shrink(const struct view *v)
+{
+    const double scale = v->x.scale < v->y.scale ? v->x.scale : v->y.scale;
+    int by = 1;
+
+    while (by < 8 && by * 2 * SHRINK_LEFT <= scale)
+        by *= 2;
+    return by;
+}
+
+/* One direction; from and n are the rectangle's. */
+static struct axis smaller(struct axis a, int by, int *from, int *n)
+{
+    const int end = (*from + *n + by - 1) / by, new_from = *from / by;
+
+    a.first = (a.first + *from) / by - new_from;
+    a.scale /= by;
+    *from = new_from;
+    *n = end - new_from;
+    return a;
+}
+
+struct view view_of_smaller(const struct view *v, int by)
+{
+    struct view w = *v;
+
+    w.x = smaller(v->x, by, &w.rect.x, &w.rect.width);
+    w.y = smaller(v->y, by, &w.rect.y, &w.rect.height);
+    return w;
 }
 
 void augment_apply(const struct view *v, const struct image *src, struct resizer *r, uint8_t *dst)

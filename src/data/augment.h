@@ -38,6 +38,13 @@ struct view augment_train_view(const struct augment_train *a, struct rect whole,
                                uint64_t epoch, uint64_t index);
 struct view augment_eval_view(const struct augment_eval *a, struct rect whole);
 
+/* The power of two by which a decoder may make the picture smaller before the view is cut from it:
+ * so that the resize still halves what is left, or more. The pixels then differ by less than a
+ * level on average; a decoder's smaller picture alone would be sharper than the filter's. */
+int view_shrink(const struct view *v);
+/* The same view of a picture that was made smaller by this power of two. */
+struct view view_of_smaller(const struct view *v, int by);
+
 /* src is view->rect decoded; dst holds the output's pixels. */
 void augment_apply(const struct view *v, const struct image *src, struct resizer *r, uint8_t *dst);
 

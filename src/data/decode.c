@@ -14,6 +14,8 @@ static const struct codec *const codecs[] = {
 #include "data/list.h"
 };
 
+enum { MAX_SHRINK = 8 };
+
 struct decoder {
     void *state[COUNT_OF(codecs)];
     size_t current; /* codec of the picture begun */
@@ -127,6 +129,29 @@ int decoder_begin(struct decoder *d, const uint8_t *bytes, size_t n, struct rect
     d->begun = 1;
     *whole = d->whole;
     return 0;
+}
+
+static int divide_up(int n, int by)
+{
+    return (n + by - 1) / by;
+}
+
+/* A picture to be turned is left as it is: counted from its right or lower edge, pixels of the
+ * smaller one need not stand for whole groups. */
+int decoder_shrink(struct decoder *d, int most, struct rect *whole)
+{
+    int by = 1;
+
+    ASSERT(d->begun);
+    if (codecs[d->current]->shrink && d->orientation == EXIF_UPRIGHT)
+        while (by * 2 <= most && by < MAX_SHRINK)
+            by *= 2;
+    if (by > 1)
+        codecs[d->current]->shrink(d->state[d->current], by);
+    d->stored.width = d->whole.width = divide_up(d->whole.width, by);
+    d->stored.height = d->whole.height = divide_up(d->whole.height, by);
+    *whole = d->whole;
+    return by;
 }
 
 int decoder_crop(struct decoder *d, struct rect r, struct image *out)

@@ -47,6 +47,11 @@ void decoder_set_exif(struct decoder *d, enum exif_policy policy);
 /* Reads the header. bytes must stay valid until crop has returned. whole is the size of the picture
  * as crop sees it. */
 int decoder_begin(struct decoder *d, const uint8_t *bytes, size_t n, struct rect *whole);
+/* Makes the picture smaller before it is decoded where that is cheaper than to decode all of it: by
+ * the returned power of two, at most `most`, which may be 1. Pixel x of the smaller picture stands
+ * for the pixels from x times that on; its size is rounded up and becomes *whole. Between begin and
+ * crop, once. JPEG: an inverse transform of fewer coefficients. */
+int decoder_shrink(struct decoder *d, int most, struct rect *whole);
 /* Decodes r, which must lie inside the picture, into out. At most once per begin. */
 int decoder_crop(struct decoder *d, struct rect r, struct image *out);
 /* Bits of enum trait_id, of the picture begun last. */
@@ -63,6 +68,8 @@ struct codec {
     /* Drops whatever an earlier begin left, which may have had no crop. */
     int (*begin)(void *state, const uint8_t *bytes, size_t n, struct rect *whole);
     unsigned (*traits)(const void *state); /* after begin */
+    /* To 1 / by of the size, rounded up, by being at most 8; NULL: the format can not. */
+    void (*shrink)(void *state, int by);
     int (*crop)(void *state, struct rect r, struct image *out);
 };
 

@@ -172,6 +172,14 @@ static unsigned jpeg_traits(const void *state)
            (j->lib.arith_code ? TRAIT_BIT(arithmetic) : 0);
 }
 
+static void jpeg_shrink(void *state, int by)
+{
+    struct jpeg *const j = state;
+
+    j->lib.scale_num = 1;
+    j->lib.scale_denom = (unsigned)by;
+}
+
 /* Programs that write CMYK write it inverted (255 is no ink), with or without Adobe's marker. */
 static void cmyk_to_rgb(const uint8_t *src, uint8_t *dst, int width)
 {
@@ -255,5 +263,6 @@ const struct codec codec_jpeg = {
     .free = jpeg_free,
     .begin = jpeg_begin,
     .traits = jpeg_traits,
+    .shrink = jpeg_shrink,
     .crop = jpeg_crop,
 };

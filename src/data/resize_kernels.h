@@ -11,8 +11,8 @@ struct resize_kernels {
     const char *name;
     int (*usable)(void);
     /* ROW_BLOCK rows at once, each t->n pixels long; up to ROW_SLACK bytes behind an output row may
-     * be written and IMAGE_SLACK bytes behind a source row read. The t->n_even taps of each pixel lie
-     * inside the row. */
+     * be written and IMAGE_SLACK bytes behind a source row read. The t->n_even taps of each pixel
+     * lie inside the row. */
     void (*rows)(const struct taps *t, const uint8_t *const *src, uint8_t *const *dst);
     /* dst[i] = sum of weight[k] * row[k][i] for k < count, rounded, for i < n. count is a multiple
      * of two; reads and writes nothing outside n. */

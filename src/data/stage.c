@@ -10,10 +10,13 @@ static int stage_read(struct work *w)
 static int stage_decode(struct work *w)
 {
     struct rect whole;
+    int by;
 
     TRY(decoder_begin(w->decoder, w->sample.data, w->sample.n, &whole));
     w->view = w->train ? augment_train_view(w->train, whole, w->seed, w->epoch, w->index)
                        : augment_eval_view(w->eval, whole);
+    by = decoder_shrink(w->decoder, view_shrink(&w->view), &whole);
+    w->view = view_of_smaller(&w->view, by);
     return decoder_crop(w->decoder, w->view.rect, &w->image);
 }
 
