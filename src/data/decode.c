@@ -146,10 +146,12 @@ int decoder_shrink(struct decoder *d, int most, struct rect *whole)
     if (codecs[d->current]->shrink && d->orientation == EXIF_UPRIGHT)
         while (by * 2 <= most && by < MAX_SHRINK)
             by *= 2;
-    if (by > 1)
+    if (by > 1) {
         codecs[d->current]->shrink(d->state[d->current], by);
-    d->stored.width = d->whole.width = divide_up(d->whole.width, by);
-    d->stored.height = d->whole.height = divide_up(d->whole.height, by);
+        d->whole.width = divide_up(d->whole.width, by);
+        d->whole.height = divide_up(d->whole.height, by);
+        d->stored = d->whole;
+    }
     *whole = d->whole;
     return by;
 }

@@ -208,12 +208,13 @@ static void read_rgb(struct jpeg *j, struct image *out)
     enum { AT_ONCE = 16 };
     JSAMPROW row[AT_ONCE];
 
-    for (int y = 0; y < out->height;) {
+    for (int y = 0, got; y < out->height; y += got) {
         const int n = out->height - y < AT_ONCE ? out->height - y : AT_ONCE;
 
         for (int i = 0; i < n; i++)
             row[i] = out->px.data + (size_t)(y + i) * out->stride;
-        y += (int)jpeg_read_scanlines(&j->lib, row, (JDIMENSION)n);
+        got = (int)jpeg_read_scanlines(&j->lib, row, (JDIMENSION)n);
+        ASSERT(got > 0);
     }
 }
 

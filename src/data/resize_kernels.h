@@ -28,11 +28,4 @@ extern const struct resize_kernels resize_plain;
 extern const struct resize_kernels resize_avx2;
 #endif
 
-static inline uint8_t resize_to_byte(int32_t sum)
-{
-    const int32_t v = (sum + (1 << (TAP_SHIFT - 1))) >> TAP_SHIFT;
-
-    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
-}
-
 #endif

@@ -7,6 +7,13 @@ static int everywhere(void)
     return 1;
 }
 
+static inline uint8_t to_byte(int32_t sum)
+{
+    const int32_t v = (sum + (1 << (TAP_SHIFT - 1))) >> TAP_SHIFT;
+
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
 static void plain_row(const struct taps *t, const uint8_t *src, uint8_t *dst)
 {
     for (int i = 0; i < t->n; i++, dst += IMAGE_CHANNELS) {
@@ -19,9 +26,9 @@ static void plain_row(const struct taps *t, const uint8_t *src, uint8_t *dst)
             green += weight[k] * p[1];
             blue += weight[k] * p[2];
         }
-        dst[0] = resize_to_byte(red);
-        dst[1] = resize_to_byte(green);
-        dst[2] = resize_to_byte(blue);
+        dst[0] = to_byte(red);
+        dst[1] = to_byte(green);
+        dst[2] = to_byte(blue);
     }
 }
 
@@ -41,7 +48,7 @@ static inline void column_lanes(const int16_t *weight, int count, const uint8_t 
         for (int x = 0; x < LANES; x++)
             sum[x] += weight[k] * (int16_t)row[k][at + (size_t)x];
     for (int x = 0; x < LANES; x++)
-        dst[x] = resize_to_byte(sum[x]);
+        dst[x] = to_byte(sum[x]);
 }
 
 static void plain_column(const int16_t *weight, int count, const uint8_t *const *row, uint8_t *dst,
@@ -56,7 +63,7 @@ static void plain_column(const int16_t *weight, int count, const uint8_t *const 
 
         for (int k = 0; k < count; k++)
             sum += weight[k] * row[k][x];
-        dst[x] = resize_to_byte(sum);
+        dst[x] = to_byte(sum);
     }
 }
 

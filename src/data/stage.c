@@ -16,7 +16,8 @@ static int stage_decode(struct work *w)
     w->view = w->train ? augment_train_view(w->train, whole, w->seed, w->epoch, w->index)
                        : augment_eval_view(w->eval, whole);
     by = decoder_shrink(w->decoder, view_shrink(&w->view), &whole);
-    w->view = view_of_smaller(&w->view, by);
+    if (by > 1)
+        w->view = view_of_smaller(&w->view, by);
     return decoder_crop(w->decoder, w->view.rect, &w->image);
 }
 
