@@ -157,7 +157,7 @@ static void check_turned(struct decoder *d, const struct bytes *b, const struct 
             r.y = draw(seed, whole.height - r.height + 1);
             assert_int_equal(decoder_crop(d, r, &got), 0);
             for (int i = 0; i < r.width * r.height; i++)
-                assert_memory_equal(got.px.data + i * 3,
+                assert_memory_equal(image_row(&got, i / r.width) + i % r.width * 3,
                                     upright_pixel(plain->px.data, plain->width, plain->height, o,
                                                   r.x + i % r.width, r.y + i / r.width),
                                     3);

@@ -24,12 +24,16 @@ static int look(struct eye *e, const uint8_t *file, size_t n, int seed)
     struct augment_eval eval = {.resize = SIZE + 4, .crop = SIZE};
     struct rect whole;
     struct view v;
+    int by;
 
     ASSERT(augment_train_check(&train) == 0 && augment_eval_check(&eval) == 0);
     TRY(decoder_begin(e->decoder, file, n, &whole));
     ASSERT(whole.width > 0 && whole.height > 0);
     v = seed < 0 ? augment_eval_view(&eval, whole)
                  : augment_train_view(&train, whole, 1, 0, (uint64_t)seed);
+    by = decoder_shrink(e->decoder, view_shrink(&v), &whole);
+    if (by > 1)
+        v = view_of_smaller(&v, by);
     TRY(decoder_crop(e->decoder, v.rect, &e->crop));
     ASSERT(e->crop.width == v.rect.width && e->crop.height == v.rect.height);
     augment_apply(&v, &e->crop, &e->resizer, e->out);
