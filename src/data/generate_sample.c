@@ -41,8 +41,8 @@ static void cut(struct sampler *s, const struct image *photo, const struct recip
     const double y = between(0.0, photo->height - scale * r->height, draw);
 
     bytes_resize(&s->px, (size_t)r->width * (size_t)r->height * IMAGE_CHANNELS);
-    resize(&s->resizer, photo, (struct axis){x, scale, r->width},
-           (struct axis){y, scale, r->height}, s->px.data);
+    resize(&s->resizer, photo, (struct axis){.first = x, .scale = scale, .n = r->width},
+           (struct axis){.first = y, .scale = scale, .n = r->height}, s->px.data);
 }
 
 static uint8_t to_byte(int v)

@@ -93,8 +93,9 @@ static void shrink(struct image *m)
     if (scale <= 1.0)
         return;
     image_resize(&small, (int)(m->width / scale), (int)(m->height / scale));
-    resize(&r, m, (struct axis){0.0, (double)m->width / small.width, small.width},
-           (struct axis){0.0, (double)m->height / small.height, small.height}, small.px.data);
+    resize(&r, m, (struct axis){.scale = (double)m->width / small.width, .n = small.width},
+           (struct axis){.scale = (double)m->height / small.height, .n = small.height},
+           small.px.data);
     resizer_release(&r);
     image_release(m);
     *m = small;
