@@ -12,6 +12,12 @@
 
 #include "base/err.h"
 
+int file_ends(const char *path, uint64_t at, size_t n_missing)
+{
+    return err(E_DATA, "%s ends at byte %llu, %zu bytes short of what was expected there", path,
+               (unsigned long long)at, n_missing);
+}
+
 int file_pread(int fd, void *dst, size_t n, uint64_t offset, const char *path)
 {
     size_t done = 0;
@@ -24,8 +30,7 @@ int file_pread(int fd, void *dst, size_t n, uint64_t offset, const char *path)
             return err(E_IO, "read %s at byte %llu: %s", path, (unsigned long long)(offset + done),
                        strerror(errno));
         if (got == 0)
-            return err(E_DATA, "%s ends at byte %llu, %zu bytes short of what was expected there",
-                       path, (unsigned long long)(offset + done), n - done);
+            return file_ends(path, offset + done, n - done);
         done += (size_t)got;
     }
     return 0;
@@ -60,6 +65,8 @@ int file_open(const char *path)
         rc = err(E_DATA, "%s is not a regular file", path);
     if (rc < 0)
         close(fd);
+    else
+        fcntl(fd, F_SETFL, 0); /* or some file systems would not wait in a ring of reads */
     return rc;
 }
 

@@ -34,6 +34,8 @@ int file_is_folder(const char *path);
 int64_t file_free_bytes(const char *path);
 int file_pread(int fd, void *dst, size_t n, uint64_t offset,
                const char *path); /* all n bytes or an error */
+/* What file_pread says of a file that is too short: E_DATA. For readers of their own. */
+int file_ends(const char *path, uint64_t at, size_t n_missing);
 int file_write_all(int fd, const void *bytes, size_t n, const char *path);
 char *file_join(const char *dir, const char *name); /* heap */
 

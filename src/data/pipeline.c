@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "data/pipeline_int.h"
 
-enum { MAX_THREADS = 1024, MAX_PREFETCH = 1024, MAX_CHUNK = HOSTILE ? 1 : 16 };
+enum { MAX_THREADS = 1024, MAX_PREFETCH = 1024 };
 
 size_t batch_sample_bytes(const struct batch_tensor *t)
 {
@@ -67,6 +67,10 @@ static int check_config(struct pipeline_config *f)
         return err(E_USAGE, "%d loader threads are outside 1..%d", f->n_threads, MAX_THREADS);
     if (f->prefetch < 1 || f->prefetch > MAX_PREFETCH)
         return err(E_USAGE, "prefetch of %d batches is outside 1..%d", f->prefetch, MAX_PREFETCH);
+    if (f->reader.depth < 0 || f->reader.depth > READER_MAX_DEPTH)
+        return err(E_USAGE, "%d samples on their way are outside 1..%d", f->reader.depth,
+                   READER_MAX_DEPTH);
+    f->reader.n_readers = f->n_threads;
     ASSERT(f->rank >= 0 && f->rank < f->n_ranks);
     ASSERT(f->alone >= 0 && f->alone <= N_STAGES);
     TRY(augment_train_check(&f->train));
@@ -76,7 +80,7 @@ static int check_config(struct pipeline_config *f)
     if (!f->synthetic && f->n_classes && f->source->n_classes + f->label_offset > f->n_classes)
         return err(E_DATA, "%s has %d classes (label offset %d), more than the model's %d",
                    f->source->path, f->source->n_classes, f->label_offset, f->n_classes);
-    return 0;
+    return f->synthetic ? 0 : reader_check(&f->reader, f->source);
 }
 
 int pipeline_check(const struct pipeline_config *config)
@@ -163,6 +167,15 @@ static void worker_release(struct worker *w)
     work_release(&w->work);
 }
 
+static int start_thread(struct worker *w, int i)
+{
+    const int rc = pthread_create(&w->thread, NULL, worker_main, w);
+
+    return rc ? err(E_IO, "start loader thread %d of %d: %s", i + 1, w->p->config.n_threads,
+                    strerror(rc))
+              : 0;
+}
+
 static int start_workers(struct pipeline *p)
 {
     const struct pipeline_config *const f = &p->config;
@@ -183,16 +196,16 @@ static int start_workers(struct pipeline *p)
         w->work.seed = f->seed;
         if (f->alone > 1)
             w->held = xcalloc(MAX_HELD, sizeof(*w->held));
-        rc = pthread_create(&w->thread, NULL, worker_main, w);
+        rc = reader_open(&f->reader, f->source, &w->work.reader);
+        if (rc == 0)
+            rc = start_thread(w, i);
         if (rc == 0)
             p->n_started++;
         else
             worker_release(w);
     }
     pthread_sigmask(SIG_SETMASK, &saved, NULL);
-    return rc ? err(E_IO, "start loader thread %d of %d: %s", p->n_started + 1, f->n_threads,
-                    strerror(rc))
-              : 0;
+    return rc;
 }
 
 /* It works, but is seldom meant. */

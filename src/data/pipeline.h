@@ -20,6 +20,7 @@
 
 #include "base/str.h"
 #include "data/augment.h"
+#include "data/reader.h"
 #include "data/source.h"
 #include "data/stage.h"
 
@@ -43,6 +44,7 @@ struct pipeline_config {
     int n_classes;      /* labels must be in 0..n_classes-1; 0: not checked */
     int64_t max_pixels; /* see decode.h */
     enum exif_policy exif;
+    struct reader_config reader;
     struct augment_train train;
     struct augment_eval eval;
     /* One fixed batch of random pixels and labels, delivered again and again without work: what the

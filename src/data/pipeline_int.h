@@ -9,8 +9,11 @@
 
 #include <pthread.h>
 
+#include "base/hostile.h"
 #include "data/pipeline.h"
 #include "data/shard.h"
+
+enum { MAX_CHUNK = HOSTILE ? 1 : 16 };
 
 /* A bad sample as the workers found it: place orders the list within the batch. */
 struct bad_found {

@@ -52,8 +52,10 @@ static int hold(struct worker *w, enum stage_id last)
         rc = stage_get(i)->run(&w->work);
     if (rc < 0)
         return rc;
-    *h = (struct held){w->work.sample, w->work.view, w->work.image};
-    w->work.sample = (struct sample){0};
+    *h = (struct held){{.label = w->work.sample.label}, w->work.view, w->work.image};
+    bytes_add(&h->sample.buf, w->work.sample.data, w->work.sample.n); /* they are the reader's */
+    h->sample.data = h->sample.buf.data;
+    h->sample.n = h->sample.buf.n;
     w->work.image = (struct image){0};
     w->n_held++;
     w->held_bytes += h->sample.buf.cap + h->image.px.cap;
@@ -209,27 +211,37 @@ static void fill_position(struct worker *w, const struct chunk *c, size_t i)
     ((int64_t *)b->tensor[BATCH_INDICES].data)[i] = index;
 }
 
-static int claimable(const struct pipeline *p)
+/* Tells the reader what the chunk is made of, where all of it will be read. */
+static void expect(struct worker *w, const struct chunk *c)
 {
-    return p->fill_batch < p->end_batch &&
-           p->fill_batch < p->first_batch + p->n_done + (uint64_t)p->config.prefetch;
+    const int64_t start = clock_ns(), cpu = clock_thread_ns();
+    uint64_t samples[MAX_CHUNK];
+    size_t n = 0;
+
+    if (w->p->config.alone > 1)
+        return;
+    for (size_t i = c->first; i < c->first + c->n; i++) {
+        const int64_t index = sample_at(w->p, c, i);
+
+        if (index >= 0)
+            samples[n++] = (uint64_t)index;
+    }
+    reader_expect(w->work.reader, samples, n);
+    w->counters.stage[STAGE_read].cpu_ns += clock_thread_ns() - cpu;
+    w->counters.stage[STAGE_read].busy_ns += clock_ns() - start;
 }
 
-/* Under the lock: waits for work. 0 when the pipeline is closing. */
-static int claim(struct worker *w, struct chunk *c)
+/* Under the lock: samples that there is room for and nobody has claimed. */
+static uint64_t n_claimable(const struct pipeline *p)
 {
-    struct pipeline *const p = w->p;
+    const uint64_t room = p->first_batch + p->n_done + (uint64_t)p->config.prefetch;
+    const uint64_t end = room < p->end_batch ? room : p->end_batch;
 
-    if (!p->stop && !claimable(p)) {
-        const int64_t start = clock_ns();
+    return p->fill_batch < end ? (end - p->fill_batch) * p->config.batch_size - p->fill_at : 0;
+}
 
-        while (!p->stop && !claimable(p))
-            pthread_cond_wait(&p->slot_free, &p->lock);
-        if (p->fill_batch < p->end_batch)
-            p->counters.worker_wait_ns += clock_ns() - start;
-    }
-    if (p->stop)
-        return 0;
+static void take_chunk(struct pipeline *p, struct chunk *c)
+{
     c->slot = slot_of(p, p->fill_batch);
     c->epoch = p->fill_batch / p->steps_per_epoch;
     c->step = p->fill_batch % p->steps_per_epoch;
@@ -240,7 +252,37 @@ static int claim(struct worker *w, struct chunk *c)
         p->fill_at = 0;
         p->fill_batch++;
     }
+}
+
+/* Under the lock: waits for work. 0 when the pipeline is closing. */
+static int claim(struct worker *w, struct chunk *c)
+{
+    struct pipeline *const p = w->p;
+
+    if (!p->stop && !n_claimable(p)) {
+        const int64_t start = clock_ns();
+
+        while (!p->stop && !n_claimable(p))
+            pthread_cond_wait(&p->slot_free, &p->lock);
+        if (p->fill_batch < p->end_batch)
+            p->counters.worker_wait_ns += clock_ns() - start;
+    }
+    if (p->stop)
+        return 0;
+    take_chunk(p, c);
     return 1;
+}
+
+/* Under the lock: claims the chunk after the present one too, so that its samples are on their way
+ * in time, unless that could leave another worker without any. */
+static void claim_early(struct worker *w, struct chunk *c)
+{
+    struct pipeline *const p = w->p;
+
+    if (!reader_looks_ahead(w->work.reader) || p->stop ||
+        n_claimable(p) <= (uint64_t)p->config.n_threads * p->chunk)
+        return;
+    take_chunk(p, c);
 }
 
 static void add_counters(struct pipeline_counters *sum, struct slot *slot,
@@ -258,25 +300,50 @@ static void add_counters(struct pipeline_counters *sum, struct slot *slot,
     *part = (struct pipeline_counters){0};
 }
 
+static void fill_chunk(struct worker *w, const struct chunk *c)
+{
+    struct pipeline *const p = w->p;
+
+    for (size_t i = 0; i < c->n; i++)
+        fill_position(w, c, c->first + i);
+    if (HOSTILE)
+        hostile_pause();
+    pthread_mutex_lock(&p->lock);
+    add_counters(&p->counters, c->slot, &w->counters);
+    c->slot->n_left -= c->n;
+    if (c->slot->n_left == 0)
+        pthread_cond_signal(&p->batch_ready);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* The next chunk: one claimed early is held already and its samples are told. */
+static int next_chunk(struct worker *w, struct chunk *c, struct chunk *early)
+{
+    struct pipeline *const p = w->p;
+    const struct chunk held = *early;
+    int more;
+
+    pthread_mutex_lock(&p->lock);
+    if (held.n)
+        *c = held;
+    more = held.n ? !p->stop : claim(w, c);
+    early->n = 0;
+    if (more)
+        claim_early(w, early);
+    pthread_mutex_unlock(&p->lock);
+    if (more && !held.n)
+        expect(w, c);
+    if (more && early->n)
+        expect(w, early);
+    return more;
+}
+
 void *worker_main(void *worker)
 {
     struct worker *const w = worker;
-    struct pipeline *const p = w->p;
-    struct chunk c;
+    struct chunk c, early = {0};
 
-    pthread_mutex_lock(&p->lock);
-    while (claim(w, &c)) {
-        pthread_mutex_unlock(&p->lock);
-        for (size_t i = 0; i < c.n; i++)
-            fill_position(w, &c, c.first + i);
-        if (HOSTILE)
-            hostile_pause();
-        pthread_mutex_lock(&p->lock);
-        add_counters(&p->counters, c.slot, &w->counters);
-        c.slot->n_left -= c.n;
-        if (c.slot->n_left == 0)
-            pthread_cond_signal(&p->batch_ready);
-    }
-    pthread_mutex_unlock(&p->lock);
+    while (next_chunk(w, &c, &early))
+        fill_chunk(w, &c);
     return NULL;
 }

@@ -95,7 +95,8 @@ static int join_parts(struct raw *b)
             memcpy(b->data + to, &word[0], sizeof(word[0]));
             to += sizeof(word[0]);
         }
-        memmove(b->data + to, b->data + at, n);
+        if (to != at) /* most records have one part, which stays where it is */
+            memmove(b->data + to, b->data + at, n);
         to += n;
         at += recordio_padded(n);
         at = at < b->n ? at : b->n;

@@ -7,6 +7,14 @@ static const char *const on_bad_names[] = {[ON_BAD_SKIP] = "skip", [ON_BAD_FAIL]
 
 static const char *const exif_names[] = {[EXIF_IGNORE] = "ignore", [EXIF_APPLY] = "apply", NULL};
 
+static const char *const reader_names[] = {
+#define READER(name, text) [READER_##name] = text,
+#include "data/list.h"
+    NULL};
+
+static const char *const readahead_names[] = {
+    [READAHEAD_NONE] = "none", [READAHEAD_SAMPLES] = "samples", NULL};
+
 #define ROW(...) OPT_ROW(data_settings, __VA_ARGS__)
 
 /* clang-format off */
@@ -23,6 +31,12 @@ static const struct opt_row rows[] = {
         .help = "Larger pictures count as bad samples"),
     ROW("exif-orientation", OPT_CHOICE, exif, .dflt = "ignore", .choices = exif_names, .arg = "POLICY",
         .help = "A picture tagged as not upright: take it as it is stored, as the MLPerf reference does, or turn it"),
+    ROW("reader", OPT_CHOICE, reader, .dflt = "pread", .choices = reader_names, .arg = "NAME",
+        .help = "How samples are read: one after the other, or several on their way at a time (io_uring); through the page cache or past it (O_DIRECT)"),
+    ROW("reader-depth", OPT_INT, reader_depth, .dflt = "8", .min = 1, .max = READER_MAX_DEPTH, .arg = "N",
+        .help = "Samples on their way for each loader thread, where the reader looks ahead"),
+    ROW("readahead", OPT_CHOICE, readahead, .dflt = "none", .choices = readahead_names, .arg = "WHAT",
+        .help = "What the pread reader tells the system ahead: nothing, or the samples to come"),
     ROW("label-offset", OPT_INT, label_offset, .dflt = "0", .min = -1e6, .max = 1e6, .arg = "N",
         .help = "Added to every stored label"),
     ROW("synthetic", OPT_BOOL, synthetic, .dflt = "no",
@@ -41,6 +55,9 @@ struct pipeline_config data_config(const struct data_settings *s)
         .prefetch = HOSTILE ? 1 : (int)s->prefetch,
         .on_bad = (enum on_bad)s->on_bad,
         .exif = (enum exif_policy)s->exif,
+        .reader = {.id = (enum reader_id)s->reader,
+                   .depth = (int)s->reader_depth,
+                   .readahead = (enum readahead)s->readahead},
         .label_offset = (int)s->label_offset,
         .max_pixels = s->max_pixels,
         .synthetic = s->synthetic,

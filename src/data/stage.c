@@ -4,7 +4,7 @@
 
 static int stage_read(struct work *w)
 {
-    return source_read(w->source, w->index, &w->sample);
+    return reader_read(w->reader, w->index, &w->sample);
 }
 
 static int stage_decode(struct work *w)
@@ -46,6 +46,7 @@ void work_init(struct work *w, int64_t max_pixels, enum exif_policy exif)
 
 void work_release(struct work *w)
 {
+    reader_close(w->reader);
     sample_release(&w->sample);
     decoder_free(w->decoder);
     image_release(&w->image);

@@ -5,6 +5,7 @@
 
 #include "data/augment.h"
 #include "data/decode.h"
+#include "data/reader.h"
 #include "data/source.h"
 
 enum stage_id {
@@ -17,6 +18,7 @@ enum stage_id {
 struct work {
     /* what to do */
     const struct source *source;
+    struct reader *reader;             /* of the source; the worker's */
     const struct augment_train *train; /* NULL when evaluating */
     const struct augment_eval *eval;   /* NULL when training */
     uint64_t seed, epoch, index;
