@@ -31,6 +31,15 @@ static size_t block_of(int fd)
                                                           : st.stx_dio_offset_align;
 }
 
+static int no_direct_open(const struct extent *x)
+{
+    struct stat st;
+
+    if (x->fd < 0 && fstatat(x->dir, x->path, &st, 0) == 0 && !S_ISREG(st.st_mode))
+        return err(E_DATA, "%s is no regular file", x->path);
+    return no_direct(x->path);
+}
+
 /* A file of the data set; the source's own is opened once more where the way to open it matters.
  * See extent_open for O_NONBLOCK, with which some file systems would not wait in a ring either. */
 static int open_file(const struct extent *x, int direct)
@@ -42,7 +51,7 @@ static int open_file(const struct extent *x, int direct)
     snprintf(link, sizeof(link), "/proc/self/fd/%d", x->fd);
     fd = x->fd >= 0 ? open(link, flags) : openat(x->dir, x->path, flags);
     if (fd < 0 && direct && errno == EINVAL)
-        return no_direct(x->path);
+        return no_direct_open(x);
     if (fd < 0)
         return err(E_IO, "open %s: %s", x->path, strerror(errno));
     fcntl(fd, F_SETFL, direct ? O_DIRECT : 0);
