@@ -359,6 +359,7 @@ static int changes_nothing(const char *option)
     static const char *const names[] = {"steps",       "target",           "eval-every",
                                         "eval-offset", "checkpoint-every", "checkpoint-steps",
                                         "num-threads", "prefetch",         "seed",
+                                        "reader",      "reader-depth",     "readahead",
                                         "org",         "platform",         "status"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)

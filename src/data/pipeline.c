@@ -71,6 +71,7 @@ static int check_config(struct pipeline_config *f)
         return err(E_USAGE, "%d samples on their way are outside 1..%d", f->reader.depth,
                    READER_MAX_DEPTH);
     f->reader.n_readers = f->n_threads;
+    f->reader.in_order = f->mode == PIPELINE_EVAL || f->keep_order;
     ASSERT(f->rank >= 0 && f->rank < f->n_ranks);
     ASSERT(f->alone >= 0 && f->alone <= N_STAGES);
     TRY(augment_train_check(&f->train));

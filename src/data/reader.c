@@ -28,11 +28,19 @@ static int fair_files(const struct reader_config *c)
     return n < 1 ? 1 : n > READER_MAX_DEPTH ? READER_MAX_DEPTH : (int)n;
 }
 
-static int ahead(const struct reader_config *c)
+/* In docs/performance.md, "Reading", is what this rests on. */
+static enum readahead readahead_of(const struct reader_config *c, const struct source *s)
+{
+    if (c->readahead != READAHEAD_AUTO)
+        return c->readahead;
+    return c->in_order && s->n_files < s->n_samples ? READAHEAD_NONE : READAHEAD_SAMPLES;
+}
+
+static int n_ahead(const struct reader *r, const struct reader_config *c)
 {
     const int depth = c->depth ? c->depth : READER_DEPTH, files = fair_files(c);
 
-    if (!kinds[c->id]->looks_ahead && c->readahead == READAHEAD_NONE)
+    if (!(r->ops->readahead && r->readahead == READAHEAD_SAMPLES) && !r->ops->looks_ahead)
         return 0;
     return depth < files ? depth : files;
 }
@@ -47,9 +55,9 @@ int reader_open(const struct reader_config *c, const struct source *s, struct re
     ASSERT(c->id < N_READERS && c->depth >= 0 && c->depth <= READER_MAX_DEPTH);
     r->ops = kinds[c->id];
     r->source = s;
-    r->readahead = c->readahead;
+    r->readahead = readahead_of(c, s);
     r->align = READER_ALIGN;
-    r->n_flights = ahead(c) + 1;
+    r->n_flights = n_ahead(r, c) + 1;
     r->files.max = files < OPEN_FILES_MAX ? files : OPEN_FILES_MAX;
     r->flights = xcalloc((size_t)r->n_flights, sizeof(*r->flights));
     if (r->ops->open)

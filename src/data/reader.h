@@ -25,6 +25,7 @@ enum reader_id {
 };
 
 enum readahead {
+    READAHEAD_AUTO,    /* samples, or none where they lie in order in files of many */
     READAHEAD_NONE,    /* only what the system does of itself */
     READAHEAD_SAMPLES, /* the system is told of the samples to come, `depth` of them */
     N_READAHEADS
@@ -36,6 +37,7 @@ struct reader_config {
     enum reader_id id;
     int depth;                /* samples on their way; 0: READER_DEPTH */
     enum readahead readahead; /* of pread */
+    int in_order;             /* nonzero: samples are read in the order of the source */
     int n_readers;            /* of this process, which share its limit of open files; 0: one */
 };
 

@@ -29,7 +29,8 @@ struct flight {
 
 struct reader_ops {
     int direct;
-    int looks_ahead;               /* whatever the readahead */
+    int looks_ahead;
+    int readahead;                 /* looks ahead where the readahead says so */
     int (*open)(struct reader *r); /* all but finish may be NULL */
     void (*begin)(struct reader *r, struct flight *f);
     void (*submit)(struct reader *r);                  /* what was begun goes off */

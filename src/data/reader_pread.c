@@ -7,7 +7,7 @@ extern const struct reader_ops reader_pread, reader_direct;
 
 static void pread_begin(struct reader *r, struct flight *f)
 {
-    if (r->readahead == READAHEAD_SAMPLES && f->n)
+    if (r->n_flights > 1 && f->n)
         posix_fadvise(f->fd, (off_t)f->at, (off_t)f->n_read, POSIX_FADV_WILLNEED);
 }
 
@@ -17,6 +17,7 @@ static int pread_finish(struct reader *r, struct flight *f)
 }
 
 const struct reader_ops reader_pread = {
+    .readahead = 1,
     .begin = pread_begin,
     .finish = pread_finish,
 };

@@ -13,7 +13,7 @@ static const char *const reader_names[] = {
     NULL};
 
 static const char *const readahead_names[] = {
-    [READAHEAD_NONE] = "none", [READAHEAD_SAMPLES] = "samples", NULL};
+    [READAHEAD_AUTO] = "auto", [READAHEAD_NONE] = "none", [READAHEAD_SAMPLES] = "samples", NULL};
 
 #define ROW(...) OPT_ROW(data_settings, __VA_ARGS__)
 
@@ -35,8 +35,8 @@ static const struct opt_row rows[] = {
         .help = "How samples are read: one after the other, or several on their way at a time (io_uring); through the page cache or past it (O_DIRECT)"),
     ROW("reader-depth", OPT_INT, reader_depth, .dflt = "8", .min = 1, .max = READER_MAX_DEPTH, .arg = "N",
         .help = "Samples on their way for each loader thread, where the reader looks ahead"),
-    ROW("readahead", OPT_CHOICE, readahead, .dflt = "none", .choices = readahead_names, .arg = "WHAT",
-        .help = "What the pread reader tells the system ahead: nothing, or the samples to come"),
+    ROW("readahead", OPT_CHOICE, readahead, .dflt = "auto", .choices = readahead_names, .arg = "WHAT",
+        .help = "What the pread reader tells the system ahead: nothing, or the samples to come; auto leaves files that are read in order to the system"),
     ROW("label-offset", OPT_INT, label_offset, .dflt = "0", .min = -1e6, .max = 1e6, .arg = "N",
         .help = "Added to every stored label"),
     ROW("synthetic", OPT_BOOL, synthetic, .dflt = "no",
