@@ -83,19 +83,21 @@ UNUSED_FUNCTION void add_member(struct bytes *tar, const char *name, struct raw 
         bytes_add(tar, "", 1);
 }
 
-/* One archive a record, so that there are more than a reader keeps open. */
+/* Two records an archive, so that there are more archives than a reader keeps open. */
 UNUSED_FUNCTION void make_archives(const char *dir)
 {
     struct bytes tar = {0};
     char name[64];
 
     for (uint64_t i = 0; i < N_RECORDS; i++) {
-        tar.n = 0;
         snprintf(name, sizeof(name), "%d", (int)i);
-        add_member(&tar, "x.cls", (struct raw){(uint8_t *)name, strlen(name)});
-        add_member(&tar, "x.jpg", (struct raw){payload(i)->data, size_of(i)});
-        snprintf(name, sizeof(name), "%d.tar", (int)i);
+        add_member(&tar, i % 2 ? "y.cls" : "x.cls", (struct raw){(uint8_t *)name, strlen(name)});
+        add_member(&tar, i % 2 ? "y.jpg" : "x.jpg", (struct raw){payload(i)->data, size_of(i)});
+        snprintf(name, sizeof(name), "%d.tar", (int)i / 2);
+        if (i % 2 == 0)
+            continue;
         write_file(dir, name, tar.data, tar.n);
+        tar.n = 0;
     }
     bytes_release(&tar);
 }
