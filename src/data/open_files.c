@@ -1,6 +1,5 @@
 #include "data/open_files.h"
 
-#include <stddef.h>
 #include <unistd.h>
 
 static struct open_file *taken(struct open_files *v, struct open_file *f)

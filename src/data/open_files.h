@@ -5,6 +5,7 @@
 #ifndef STAVE_DATA_OPEN_FILES_H
 #define STAVE_DATA_OPEN_FILES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { OPEN_FILES_MAX = 16 };
@@ -12,6 +13,7 @@ enum { OPEN_FILES_MAX = 16 };
 struct open_file {
     uint64_t file; /* its number in the source */
     int fd;
+    size_t block; /* the keeper's, 0 when kept */
     int n_users;
     uint64_t used; /* when, in takings */
 };

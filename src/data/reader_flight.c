@@ -21,7 +21,7 @@ static int no_direct(const char *path)
 }
 
 /* The blocks that O_DIRECT reads the file in: 0 where the file system has no O_DIRECT. */
-static size_t block_of(int fd)
+static size_t ask_block(int fd)
 {
     struct statx st;
 
@@ -29,6 +29,16 @@ static size_t block_of(int fd)
         return READER_ALIGN;
     return st.stx_dio_mem_align > st.stx_dio_offset_align ? st.stx_dio_mem_align
                                                           : st.stx_dio_offset_align;
+}
+
+/* Asked once of a file that is kept open. */
+static size_t block_of(const struct flight *f)
+{
+    if (!f->shared)
+        return ask_block(f->fd);
+    if (f->shared->block == 0)
+        f->shared->block = ask_block(f->fd);
+    return f->shared->block;
 }
 
 static int no_direct_open(const struct extent *x)
@@ -85,7 +95,7 @@ static void give_file(struct flight *f)
 /* What to read for the sample: with O_DIRECT whole blocks, which reach behind its ends. */
 static int plan(struct reader *r, struct flight *f)
 {
-    const size_t block = r->ops->direct ? block_of(f->fd) : 1;
+    const size_t block = r->ops->direct ? block_of(f) : 1;
 
     f->block = block;
     TRY(extent_bytes(&f->x, f->fd, &f->n));
