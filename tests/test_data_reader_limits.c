@@ -55,6 +55,24 @@ static void test_open_files_stay_within_their_share(void **state)
     remove_dir(dir);
 }
 
+static void test_reading_without_a_reader_leaves_no_file_open(void **state)
+{
+    (void)state;
+    for (enum layout layout = 0; layout < N_LAYOUTS; layout++) {
+        char *const dir = temp_dir();
+        struct source *const s = make_source(dir, layout);
+        const int before = n_open_files();
+        struct sample got = {0};
+
+        for (uint64_t i = 0; i < N_RECORDS; i++)
+            assert_int_equal(source_read(s, i, &got), 0);
+        assert_int_equal(n_open_files(), before);
+        sample_release(&got);
+        source_close(s);
+        remove_dir(dir);
+    }
+}
+
 static void test_nothing_is_allocated_once_warm(void **state)
 {
     (void)state;
@@ -336,6 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open_files_stay_within_their_share),
+        cmocka_unit_test(test_reading_without_a_reader_leaves_no_file_open),
         cmocka_unit_test(test_nothing_is_allocated_once_warm),
         cmocka_unit_test(test_large_samples_come_one_at_a_time),
         cmocka_unit_test(test_closing_with_reads_under_way),
