@@ -10,6 +10,7 @@
 
 #include "base/cpus.h"
 #include "base/err.h"
+#include "base/numa.h"
 #include "scratch.h"
 
 /* A machine of 64 processors, all allowed. */
@@ -227,6 +228,58 @@ static void this_machine(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
 
+/* ---- memory nodes ---- */
+
+static void write_node(const char *root, int node, const char *list)
+{
+    char *const name = xasprintf("sys/devices/system/node/node%d/cpulist", node);
+
+    free(scratch_file(root, name, list));
+    free(name);
+}
+
+/* Two nodes of four and two processors, a node without any, and one of which none is allowed. */
+static void test_nodes(void **state)
+{
+    static const int expected[] = {0, 0, 1};
+    struct numa n;
+    cpu_set_t allowed;
+
+    write_node(*state, 0, "0-1,8-9\n");
+    write_node(*state, 1, "\n");
+    write_node(*state, 3, "2,10\n");
+    write_node(*state, 4, "40-47\n");
+    CPU_ZERO(&allowed);
+    for (size_t i = 0; i < 12; i++)
+        CPU_SET(i, &allowed);
+    numa_find(*state, &allowed, &n);
+    assert_int_equal(n.n, 2);
+    assert_int_equal(CPU_COUNT(&n.cpus[0]), 4);
+    assert_true(CPU_ISSET(9, &n.cpus[0]) && !CPU_ISSET(2, &n.cpus[0]));
+    assert_int_equal(CPU_COUNT(&n.cpus[1]), 2);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(numa_node_of(&n, i, 3), expected[i]);
+    for (int i = 0, on[2] = {0}; i < 12; i++) {
+        on[numa_node_of(&n, i, 12)]++;
+        if (i == 11) {
+            assert_int_equal(on[0], 8);
+            assert_int_equal(on[1], 4);
+        }
+    }
+    assert_int_equal(numa_node_of(&n, 0, 1), 0);
+}
+
+static void test_no_nodes(void **state)
+{
+    struct numa n;
+    cpu_set_t allowed;
+
+    CPU_ZERO(&allowed);
+    CPU_SET(0, &allowed);
+    numa_find(*state, &allowed, &n);
+    assert_int_equal(n.n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +300,8 @@ int main(void)
         T(garbage_is_no_limit),
         T(nothing_known_is_an_error),
         T(this_machine),
+        T(test_nodes),
+        T(test_no_nodes),
     };
 
     return cmocka_run_group_tests_name("cpus", tests, NULL, NULL);

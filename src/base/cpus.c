@@ -12,24 +12,30 @@
 #include "base/err.h"
 #include "base/file.h"
 
+int cpus_list_next(const char **list, struct cpus_range *out)
+{
+    char *end;
+
+    if (**list < '0' || **list > '9')
+        return 0;
+    out->first = out->last = strtol(*list, &end, 10);
+    if (*end == '-')
+        out->last = strtol(end + 1, &end, 10);
+    if (out->last < out->first || out->last - out->first > 1 << 20)
+        return -1;
+    *list = *end == ',' ? end + 1 : end;
+    return 1;
+}
+
 /* "0-3,8" names five processors. 0 when it is no such list. */
 static int count_list(const char *s)
 {
-    int n = 0;
+    struct cpus_range r;
+    int n = 0, rc;
 
-    while (*s >= '0' && *s <= '9') {
-        char *end;
-        const long first = strtol(s, &end, 10);
-        long last = first;
-
-        if (*end == '-')
-            last = strtol(end + 1, &end, 10);
-        if (last < first || last - first > 1 << 20 || n > 1 << 20)
-            return 0;
-        n += (int)(last - first) + 1;
-        s = *end == ',' ? end + 1 : end;
-    }
-    return n;
+    while ((rc = cpus_list_next(&s, &r)) > 0 && n <= 1 << 20)
+        n += (int)(r.last - r.first) + 1;
+    return rc < 0 || n > 1 << 20 ? 0 : n;
 }
 
 static int count_online(const char *root)

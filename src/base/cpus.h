@@ -20,6 +20,12 @@ struct cpus {
 /* root is "" for the real machine, or a folder holding proc/ and sys/ for tests. */
 int cpus_find(const char *root, struct cpus *c);
 
+/* The next range of a list such as "0-3,8": 1, at the end 0, and -1 for one that is no range. */
+struct cpus_range {
+    long first, last;
+};
+int cpus_list_next(const char **list, struct cpus_range *out);
+
 /* How long the living threads of this process have wanted a processor and waited for one, added up
  * since each began, nanoseconds (/proc/self/task/N/schedstat); -1 when the system does not say. */
 int64_t cpus_waited_ns(void);

@@ -13,7 +13,7 @@
 #include "train/stop.h"
 
 struct profile_settings {
-    double seconds;
+    double seconds, precision;
     long long rounds;
     int clear_cache, json;
 };
@@ -24,8 +24,10 @@ struct profile_settings {
 static const struct opt_row rows[] = {
     ROW("seconds", OPT_REAL, seconds, .dflt = "1", .min = 0.01, .max = 3600, .arg = "S",
         .help = "How long loader, model and run are measured at least each time, and stages alone a quarter of that; whole batches"),
-    ROW("rounds", OPT_INT, rounds, .dflt = "3", .min = 1, .max = PROFILE_MAX_ROUNDS, .arg = "N",
-        .help = "Times that every measurement is made, all of them in turn; the median counts"),
+    ROW("rounds", OPT_INT, rounds, .dflt = "9", .min = 1, .max = PROFILE_MAX_ROUNDS, .arg = "N",
+        .help = "Most times that every measurement is made, all of them in turn; the median counts"),
+    ROW("precision", OPT_REAL, precision, .dflt = "0.02", .min = 0, .max = 1, .arg = "P",
+        .help = "After three rounds, end once loader, model and run are known to this relative standard error"),
     ROW("clear-cache", OPT_BOOL, clear_cache, .dflt = "no",
         .help = "Have the system forget the data set before each measurement that reads, so that bytes come from storage"),
     ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print one JSON document"),
@@ -74,10 +76,10 @@ static void print_text(const struct session_rig *r, const struct profile *p)
     const struct verdict v = verdict_find(&s);
     struct str words = STR_INIT;
 
-    printf("%s: batch %lld, %d loader thread%s, prefetch %d, %g processors (%s)\n", r->task.name,
-           r->setup->settings.train.batch_size, p->loader.threads,
+    printf("%s: batch %lld, %d loader thread%s, prefetch %d, %g processors (%s), %d rounds\n",
+           r->task.name, r->setup->settings.train.batch_size, p->loader.threads,
            p->loader.threads == 1 ? "" : "s", p->loader.prefetch, p->cpus,
-           r->setup->machine.cpus.how);
+           r->setup->machine.cpus.how, p->rounds);
     printf("%-26s %10s %10s %10s  %8s %8s\n", p->unit, "per second", "least", "most", "cpu ms",
            "starved");
     for (enum profile_phase i = 0; i < N_PHASES; i++)
@@ -165,7 +167,9 @@ static int measure(struct session_rig *r, const struct profile_settings *own)
                           .cpus = cpus->quota > 0 && cpus->quota < cpus->count ? cpus->quota
                                                                                : cpus->count,
                           .unit = r->task.unit,
-                          .rounds = (int)own->rounds,
+                          .min_rounds = own->rounds < 3 ? (int)own->rounds : 3,
+                          .max_rounds = (int)own->rounds,
+                          .precision = own->precision,
                           .window_ns = (int64_t)(own->seconds * 1e9),
                           .window_batches = 2,
                           .before_read = own->clear_cache ? forget_data : NULL,

@@ -1,5 +1,7 @@
 #include "cli/profile.h"
 
+#include <math.h>
+
 #include "base/err.h"
 
 /* What a phase opens and does. */
@@ -56,12 +58,38 @@ static int measure(struct profile *p, const struct rig *rig, enum profile_phase 
     return rig_run(rig, &q, &p->reading[id][round]);
 }
 
+/* Relative standard error of the median of a phase's rounds, were they normally distributed: the
+ * mean's times the root of half pi. */
+static double median_error(const struct profile *p, enum profile_phase id)
+{
+    const double n = p->rounds;
+    double sum = 0, squares = 0;
+
+    for (int i = 0; i < p->rounds; i++) {
+        const double rate = rig_rate(&p->reading[id][i]);
+
+        sum += rate;
+        squares += rate * rate;
+    }
+    if (n < 2 || sum <= 0)
+        return INFINITY;
+    return 1.2533 * sqrt(fmax(0, squares / n - sum / n * sum / n) / (n - 1)) / (sum / n);
+}
+
+static int is_known(const struct profile *p)
+{
+    return median_error(p, PHASE_LOADER) <= p->precision &&
+           median_error(p, PHASE_DEVICE) <= p->precision &&
+           median_error(p, PHASE_RUN) <= p->precision;
+}
+
 int profile_measure(struct profile *p, const struct rig *rig)
 {
-    ASSERT(p->rounds > 0 && p->rounds <= PROFILE_MAX_ROUNDS);
-    for (int round = 0; round < p->rounds; round++)
+    ASSERT(p->min_rounds > 0 && p->max_rounds <= PROFILE_MAX_ROUNDS);
+    for (p->rounds = 0; p->rounds < p->max_rounds && (p->rounds < p->min_rounds || !is_known(p));
+         p->rounds++)
         for (enum profile_phase i = 0; i < N_PHASES; i++)
-            TRY(measure(p, rig, i, round));
+            TRY(measure(p, rig, i, p->rounds));
     return 0;
 }
 

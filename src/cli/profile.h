@@ -26,7 +26,8 @@ struct profile {
     struct rig_loader loader; /* of the run */
     double cpus;              /* processors that this process may use */
     const char *unit;
-    int rounds;
+    int min_rounds, max_rounds; /* 1 to PROFILE_MAX_ROUNDS */
+    double precision;  /* ends once the levels are known to this: relative standard error */
     int64_t window_ns; /* of the levels; stages alone take a quarter of it */
     int window_batches;
     /* Before each phase that reads: 0 or an error; may be NULL. */
@@ -35,13 +36,14 @@ struct profile {
     void (*tell)(void *context, int round, enum profile_phase p);
     void *context;
     /* Results, by round. */
+    int rounds;
     struct rig_reading reading[N_PHASES][PROFILE_MAX_ROUNDS];
 };
 
 const char *phase_name(enum profile_phase p);
 /* Loader threads at work in it; 1 where the device's are. */
 int phase_threads(const struct profile *p, enum profile_phase id);
-/* Runs all rounds. E_STOPPED on a signal. */
+/* Runs the rounds. E_STOPPED on a signal. */
 int profile_measure(struct profile *p, const struct rig *rig);
 
 struct profile_rate {

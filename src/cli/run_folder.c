@@ -356,11 +356,22 @@ int run_folder_read_init(const char *dir, char **init)
 /* Options that change no weight, in the tables that hold those that do. */
 static int changes_nothing(const char *option)
 {
-    static const char *const names[] = {"steps",       "target",           "eval-every",
-                                        "eval-offset", "checkpoint-every", "checkpoint-steps",
-                                        "num-threads", "prefetch",         "seed",
-                                        "reader",      "reader-depth",     "readahead",
-                                        "org",         "platform",         "status"};
+    static const char *const names[] = {"steps",
+                                        "target",
+                                        "eval-every",
+                                        "eval-offset",
+                                        "checkpoint-every",
+                                        "checkpoint-steps",
+                                        "num-threads",
+                                        "prefetch",
+                                        "seed",
+                                        "reader",
+                                        "reader-depth",
+                                        "readahead",
+                                        "numa",
+                                        "org",
+                                        "platform",
+                                        "status"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(option, names[i]) == 0)

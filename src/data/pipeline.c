@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hostile.h"
+#include "base/numa.h"
 #include "base/random.h"
 #include "data/pipeline_int.h"
 
@@ -112,7 +113,9 @@ static void slot_init(struct pipeline *p, struct slot *s)
     t[BATCH_LABELS] = (struct batch_tensor){"labels", TENSOR_I32, 1, {n}, NULL};
     t[BATCH_WEIGHTS] = (struct batch_tensor){"weights", TENSOR_F32, 1, {n}, NULL};
     t[BATCH_INDICES] = (struct batch_tensor){"indices", TENSOR_I64, 1, {n}, NULL};
-    t[BATCH_IMAGES].data = xcalloc(n, p->sample_bytes);
+    t[BATCH_IMAGES].data = xmalloc(n * p->sample_bytes);
+    memset(t[BATCH_IMAGES].data, 0,
+           n * p->sample_bytes); /* the pages exist before the clock runs */
     t[BATCH_LABELS].data = xcalloc(n, sizeof(int32_t));
     t[BATCH_WEIGHTS].data = xcalloc(n, sizeof(float));
     t[BATCH_INDICES].data = xcalloc(n, sizeof(int64_t));
@@ -168,10 +171,29 @@ static void worker_release(struct worker *w)
     work_release(&w->work);
 }
 
+/* A worker's memory is taken by the worker, so it lies on the node that it is kept to. */
+static void keep_to_node(pthread_attr_t *attr, const struct pipeline_config *f, int i)
+{
+    struct numa numa = {0};
+    cpu_set_t allowed;
+
+    if (f->numa == NUMA_SPREAD && sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+        numa_find("", &allowed, &numa);
+    if (numa.n > 1)
+        pthread_attr_setaffinity_np(attr, sizeof(allowed),
+                                    &numa.cpus[numa_node_of(&numa, i, f->n_threads)]);
+}
+
 static int start_thread(struct worker *w, int i)
 {
-    const int rc = pthread_create(&w->thread, NULL, worker_main, w);
+    pthread_attr_t attr;
+    int rc = pthread_attr_init(&attr);
 
+    if (rc == 0) {
+        keep_to_node(&attr, &w->p->config, i);
+        rc = pthread_create(&w->thread, &attr, worker_main, w);
+        pthread_attr_destroy(&attr);
+    }
     return rc ? err(E_IO, "start loader thread %d of %d: %s", i + 1, w->p->config.n_threads,
                     strerror(rc))
               : 0;

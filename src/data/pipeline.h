@@ -26,6 +26,9 @@
 
 enum pipeline_mode { PIPELINE_TRAIN, PIPELINE_EVAL };
 enum on_bad { ON_BAD_SKIP, ON_BAD_FAIL };
+/* Whether loader threads are kept to one memory node each (base/numa.h), shared out in proportion
+ * to the nodes' processors; on one node there is nothing to do. */
+enum numa_use { NUMA_SPREAD, NUMA_NONE };
 
 struct pipeline_config {
     const struct source *source; /* borrowed until close; unused when synthetic */
@@ -33,6 +36,7 @@ struct pipeline_config {
     uint64_t seed;
     size_t batch_size; /* of this rank */
     int n_threads;     /* 0 means 1 */
+    enum numa_use numa;
     int prefetch;      /* batches in the ring; 0 means 2 */
     int rank, n_ranks; /* 0, 0 means the only one */
     uint64_t first_epoch, first_step;

@@ -7,6 +7,8 @@ static const char *const on_bad_names[] = {[ON_BAD_SKIP] = "skip", [ON_BAD_FAIL]
 
 static const char *const exif_names[] = {[EXIF_IGNORE] = "ignore", [EXIF_APPLY] = "apply", NULL};
 
+static const char *const numa_names[] = {[NUMA_SPREAD] = "spread", [NUMA_NONE] = "none", NULL};
+
 static const char *const reader_names[] = {
 #define READER(name, text) [READER_##name] = text,
 #include "data/list.h"
@@ -33,6 +35,8 @@ static const struct opt_row rows[] = {
         .help = "A picture tagged as not upright: take it as it is stored, as the MLPerf reference does, or turn it"),
     ROW("reader", OPT_CHOICE, reader, .dflt = "pread", .choices = reader_names, .arg = "NAME",
         .help = "How samples are read: one after the other, or several on their way at a time (io_uring); through the page cache or past it (O_DIRECT)"),
+    ROW("numa", OPT_CHOICE, numa, .dflt = "spread", .choices = numa_names, .arg = "HOW",
+        .help = "On a machine of several memory nodes: spread the loader threads over them, each kept to one node's processors, or leave them to the system"),
     ROW("reader-depth", OPT_INT, reader_depth, .dflt = "8", .min = 1, .max = READER_MAX_DEPTH, .arg = "N",
         .help = "Samples on their way for each loader thread, where the reader looks ahead"),
     ROW("readahead", OPT_CHOICE, readahead, .dflt = "auto", .choices = readahead_names, .arg = "WHAT",
@@ -60,6 +64,7 @@ struct pipeline_config data_config(const struct data_settings *s)
                    .readahead = (enum readahead)s->readahead},
         .label_offset = (int)s->label_offset,
         .max_pixels = s->max_pixels,
+        .numa = (enum numa_use)s->numa,
         .synthetic = s->synthetic,
         .alone = s->alone,
         .n_synthetic = (uint64_t)s->synthetic_samples,

@@ -9,7 +9,7 @@
 struct data_settings {
     char *data_dir;
     long long num_threads, prefetch, max_pixels, label_offset, synthetic_samples, reader_depth;
-    int on_bad, synthetic, exif, reader, readahead;
+    int on_bad, synthetic, exif, reader, readahead, numa;
     int alone; /* no option: see pipeline.h */
 };
 

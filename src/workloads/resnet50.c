@@ -211,7 +211,7 @@ static const struct closed_option closed[] = {
     {"epochs", NULL, 0, NULL}, {"checkpoint-every", NULL, 0, NULL}, {"seed", NULL, 0, NULL},
     {"checkpoint-steps", NULL, 0, NULL},
     {"data-dir", NULL, 0, NULL}, {"num-threads", NULL, 0, NULL}, {"prefetch", NULL, 0, NULL},
-    {"reader", NULL, 0, NULL}, {"reader-depth", NULL, 0, NULL}, {"readahead", NULL, 0, NULL},
+    {"reader", NULL, 0, NULL}, {"reader-depth", NULL, 0, NULL}, {"readahead", NULL, 0, NULL}, {"numa", NULL, 0, NULL},
     {"on-bad", NULL, 0, NULL}, {"org", NULL, 0, NULL}, {"platform", NULL, 0, NULL},
     {"status", NULL, 0, NULL},
     {NULL, NULL, 0, NULL},

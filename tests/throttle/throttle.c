@@ -24,7 +24,7 @@
 #include "data/recordio_writer.h"
 #include "test_data_fixture.h"
 
-enum { N_BARRELS = 10, N_RECORDS = 64, BATCH = 16, BURNERS = 4, MAX_CPUS = 2, SIZE = 64 };
+enum { N_BARRELS = 10, N_RECORDS = 64, BURNERS = 4, MAX_CPUS = 2, SIZE = 64, PREFETCH = 3 };
 /* The part of its processor that the loader takes in a barrel in which nothing is in the way, and
  * how far a throttled stage falls below that level. */
 static const double load = 0.3, throttled = 0.45;
@@ -72,7 +72,7 @@ struct barrel {
     struct source *light, *heavy; /* of small and of large pictures */
     struct source slowed;         /* one of them, with unwrap in the way */
     const struct source *real;
-    int size, threads;
+    int size, threads, batch;
     struct pace storage, way, device;
 };
 
@@ -104,7 +104,7 @@ static int open_stream(void *context, struct rig_loader how, struct pipeline **o
     const struct pipeline_config c = {.source = &b->slowed,
                                       .mode = PIPELINE_TRAIN,
                                       .seed = 7,
-                                      .batch_size = BATCH,
+                                      .batch_size = (size_t)b->batch,
                                       .n_threads = how.threads,
                                       .prefetch = how.prefetch,
                                       .alone = how.alone,
@@ -206,9 +206,10 @@ static struct rig_reading measure(int alone, int threads)
 {
     struct rig_reading m;
 
-    const struct rig_request q = {.loader = {.threads = threads, .prefetch = 3, .alone = alone},
-                                  .window_ns = 200000000,
-                                  .window_batches = 4};
+    const struct rig_request q = {
+        .loader = {.threads = threads, .prefetch = PREFETCH, .alone = alone},
+        .window_ns = 200000000,
+        .window_batches = 4};
 
     if (rig_run(&rig, &q, &m) < 0)
         BUG("%s", err_reason());
@@ -245,6 +246,7 @@ static void make_heavier(enum handicap h, const char *dir, double level)
 static void set_up(enum handicap h, const char *dir, double level)
 {
     barrel.size = SIZE;
+    barrel.batch = h == AUGMENT ? 16 : 64; /* its ring takes much memory */
     use_source(barrel.light);
     barrel.storage.per_s = barrel.way.per_s = barrel.device.per_s = 0;
     if (h == DECODE || h == AUGMENT)
@@ -274,11 +276,13 @@ static int judge(enum handicap h, const size_t *cpus)
     struct verdict v;
     int right;
 
-    p = (struct profile){.loader = {.threads = barrel.threads, .prefetch = 3},
+    p = (struct profile){.loader = {.threads = barrel.threads, .prefetch = PREFETCH},
                          .cpus = barrel.threads,
                          .unit = "images",
-                         .rounds = h == PROCESSORS ? 9 : 12,
-                         .window_ns = h == PROCESSORS ? 400000000 : 100000000,
+                         .min_rounds = 5,
+                         .max_rounds = 16,
+                         .precision = 0.03,
+                         .window_ns = h == PROCESSORS ? 200000000 : 100000000,
                          .window_batches = 3};
     for (int i = 0; h == PROCESSORS && i < barrel.threads * BURNERS; i++)
         burn_on(cpus[i / BURNERS]);
@@ -290,10 +294,10 @@ static int judge(enum handicap h, const size_t *cpus)
     right = is_right(h, &s, &v);
     verdict_add_words(&s, &v, &words);
     printf("%s  %-18s -> %-8s loader %6.0f, device %6.0f; predicted %6.0f, measured %6.0f (%+.1f "
-           "%%)\n",
+           "%%), %d rounds\n",
            right ? "right" : "WRONG", handicaps[h],
            v.balanced ? "balanced" : stave_name(v.shortest), s.loader, s.device, v.level, s.run,
-           100 * (s.run / v.level - 1));
+           100 * (s.run / v.level - 1), p.rounds);
     if (!right)
         printf("%s", words.s);
     fflush(stdout);
@@ -336,6 +340,7 @@ int main(int argc, char **argv)
     barrel.threads = take_cpus(cpus);
     barrel.light = make_source(dir, "light", 96);
     barrel.size = SIZE;
+    barrel.batch = 16;
     use_source(barrel.light);
     light = measure(0, 1);
     level = load * barrel.threads / cpu_s(&light);
