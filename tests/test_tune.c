@@ -24,7 +24,8 @@ static void test_loader(void **state)
         assert_int_equal(strstr(said, "the model alone") != NULL, i == 0);
         assert_says(said, "the start");
         assert_says(said, "every setting in powers of two");
-        assert_says(said, "of the best of these 9");
+        assert_true(strstr(said, "the best of these is the choice") ||
+                    strstr(said, "times in turn"));
         free(said);
         said = xasprintf("t%d/config.yaml", i);
         config = read_text(dir, said);
