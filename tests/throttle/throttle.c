@@ -246,7 +246,7 @@ static void make_heavier(enum handicap h, const char *dir, double level)
 static void set_up(enum handicap h, const char *dir, double level)
 {
     barrel.size = SIZE;
-    barrel.batch = h == AUGMENT ? 16 : 64; /* its ring takes much memory */
+    barrel.batch = h == AUGMENT ? 16 : 48; /* its ring takes much memory */
     use_source(barrel.light);
     barrel.storage.per_s = barrel.way.per_s = barrel.device.per_s = 0;
     if (h == DECODE || h == AUGMENT)
@@ -279,11 +279,11 @@ static int judge(enum handicap h, const size_t *cpus)
     p = (struct profile){.loader = {.threads = barrel.threads, .prefetch = PREFETCH},
                          .cpus = barrel.threads,
                          .unit = "images",
-                         .min_rounds = 5,
-                         .max_rounds = 16,
+                         .min_rounds = 4,
+                         .max_rounds = 10,
                          .precision = 0.03,
-                         .window_ns = h == PROCESSORS ? 200000000 : 100000000,
-                         .window_batches = 3};
+                         .window_ns = h == PROCESSORS ? 150000000 : 80000000,
+                         .window_batches = 2};
     for (int i = 0; h == PROCESSORS && i < barrel.threads * BURNERS; i++)
         burn_on(cpus[i / BURNERS]);
     if (profile_measure(&p, &rig) < 0)
