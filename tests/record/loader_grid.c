@@ -15,7 +15,7 @@
 #include "data/pipeline.h"
 #include "test_data_fixture.h"
 
-enum { PICTURES = 32, BATCH = 16, THREADS = 8, DEPTHS = 5, ROUNDS = 9, WARM = 4 };
+enum { PICTURES = 32, BATCH = 16, THREADS = 8, DEPTHS = 5, MAX_ROUNDS = 9, WARM = 4 };
 
 struct kind {
     const char *name;
@@ -103,13 +103,14 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double rates[THREADS][DEPTHS][ROUNDS];
+static double rates[THREADS][DEPTHS][MAX_ROUNDS];
+static int n_rounds = MAX_ROUNDS;
 
 /* Rounds are interleaved: what disturbs the machine for a while disturbs no single point. What
  * disturbs only slows, so the best round of a point is the nearest to an idle machine's. */
 static void record(const struct kind *k, const struct source *s)
 {
-    for (int r = 0; r < ROUNDS; r++)
+    for (int r = 0; r < n_rounds; r++)
         for (int t = 0; t < THREADS; t++)
             for (int d = 0; d < DEPTHS; d++)
                 rates[t][d][r] = measure(k, s, t + 1, 1 << d);
@@ -124,15 +125,15 @@ static void print_table(const struct kind *k)
         BUG("%s", err_reason());
     printf(
         "# %s: images/s, rows threads 1..%d, columns prefetch 1 2 4 8 16; the best of %d rounds\n",
-        k->name, THREADS, ROUNDS);
+        k->name, THREADS, n_rounds);
     printf("# batches of %d pictures of 400x350, %d processors\n", BATCH, c.count);
     for (int t = 0; t < THREADS; t++)
         for (int d = 0; d < DEPTHS; d++) {
             double *const r = rates[t][d];
 
-            qsort(r, ROUNDS, sizeof(*r), by_size);
-            spread += (r[ROUNDS - 1] - r[ROUNDS - 2]) / r[ROUNDS - 1] / (THREADS * DEPTHS);
-            printf("%.1f%c", r[ROUNDS - 1], d == DEPTHS - 1 ? '\n' : ' ');
+            qsort(r, (size_t)n_rounds, sizeof(*r), by_size);
+            spread += (r[n_rounds - 1] - r[n_rounds - 2]) / r[n_rounds - 1] / (THREADS * DEPTHS);
+            printf("%.1f%c", r[n_rounds - 1], d == DEPTHS - 1 ? '\n' : ' ');
         }
     printf("# from the best round of a point to its second: %.1f %% on average\n", 100 * spread);
 }
@@ -157,14 +158,16 @@ int main(int argc, char **argv)
     struct source s = {
         .ops = &memory_ops, .path = (char[]){"memory"}, .state = &m, .n_samples = 1 << 20};
 
+    if (argc == 3 && atoi(argv[2]) >= 2 && atoi(argv[2]) <= MAX_ROUNDS)
+        n_rounds = atoi(argv[2]);
     write_pictures(&m);
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        if (argc == 2 && !strcmp(argv[1], kinds[i].name)) {
+        if (argc >= 2 && !strcmp(argv[1], kinds[i].name)) {
             m.read_ms = kinds[i].read_ms;
             record(&kinds[i], &s);
             print_table(&kinds[i]);
             return 0;
         }
-    fprintf(stderr, "usage: loader_grid drain|paced|latent\n");
+    fprintf(stderr, "usage: loader_grid drain|paced|latent [ROUNDS]\n");
     return 2;
 }

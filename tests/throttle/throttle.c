@@ -280,8 +280,8 @@ static int judge(enum handicap h, const size_t *cpus)
                          .cpus = barrel.threads,
                          .unit = "images",
                          .min_rounds = 4,
-                         .max_rounds = 10,
-                         .precision = 0.03,
+                         .max_rounds = 20,
+                         .precision = 0.02,
                          .window_ns = h == PROCESSORS ? 150000000 : 80000000,
                          .window_batches = 2};
     for (int i = 0; h == PROCESSORS && i < barrel.threads * BURNERS; i++)
