@@ -24,8 +24,16 @@ static void test_loader(void **state)
         assert_int_equal(strstr(said, "the model alone") != NULL, i == 0);
         assert_says(said, "the start");
         assert_says(said, "every setting in powers of two");
-        assert_true(strstr(said, "the best of these is the choice") ||
-                    strstr(said, "times in turn"));
+        for (int threads = 1; threads <= 4; threads *= 2) { /* a row of three rates each */
+            char *const row = xasprintf("\n%10d  ", threads);
+            const char *const at = strstr(strstr(said, "every setting"), row);
+            double r[3];
+
+            assert_non_null(at);
+            assert_int_equal(sscanf(at, "%*d %lf %lf %lf", &r[0], &r[1], &r[2]), 3);
+            assert_true(r[0] > 0 && r[1] > 0 && r[2] > 0);
+            free(row);
+        }
         free(said);
         said = xasprintf("t%d/config.yaml", i);
         config = read_text(dir, said);

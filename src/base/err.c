@@ -144,3 +144,17 @@ char *xasprintf(const char *fmt, ...)
     va_end(ap);
     return need(n < 0 ? NULL : s, 0);
 }
+
+const char *err_name(int code)
+{
+    static const char *const names[] = {[-E_USAGE] = "usage",
+                                        [-E_IO] = "io",
+                                        [-E_DATA] = "data",
+                                        [-E_NOMEM] = "no memory",
+                                        [-E_UNSUPPORTED] = "unsupported",
+                                        [-E_SHAPE] = "shape",
+                                        [-E_NUMERIC] = "not finite",
+                                        [-E_STOPPED] = "stopped"};
+
+    return code < 0 && code >= E_STOPPED && names[-code] ? names[-code] : "none";
+}

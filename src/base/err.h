@@ -20,6 +20,9 @@ enum {
     E_STOPPED = -9,     /* asked to stop (signal) */
 };
 
+/* A code in a word or two, for files: "usage", "no memory"; "none" for what is no error. */
+const char *err_name(int code);
+
 /* Records the reason and returns code, so that a failure is one statement: return err(E_IO, "open
  * %s: %s", ...). */
 int err(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

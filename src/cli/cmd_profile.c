@@ -76,10 +76,10 @@ static void print_text(const struct session_rig *r, const struct profile *p)
     const struct verdict v = verdict_find(&s);
     struct str words = STR_INIT;
 
-    printf("%s: batch %lld, %d loader thread%s, prefetch %d, %g processors (%s), %d rounds\n",
+    printf("%s: batch %lld, %d loader thread%s, prefetch %d, %g processors (%s), %d round%s\n",
            r->task.name, r->setup->settings.train.batch_size, p->loader.threads,
            p->loader.threads == 1 ? "" : "s", p->loader.prefetch, p->cpus,
-           r->setup->machine.cpus.how, p->rounds);
+           r->setup->machine.cpus.how, p->rounds, p->rounds == 1 ? "" : "s");
     printf("%-26s %10s %10s %10s  %8s %8s\n", p->unit, "per second", "least", "most", "cpu ms",
            "starved");
     for (enum profile_phase i = 0; i < N_PHASES; i++)

@@ -57,9 +57,9 @@ static int tune(struct tune *t)
 {
     TRY(check_options(t->setup, t));
     stop_install();
+    TRY(file_mkdirs(t->dir));
     if (t->own->search != TUNE_RATE)
         TRY(tune_loader(t));
-    TRY(file_mkdirs(t->dir));
     if (t->own->search != TUNE_LOADER)
         TRY(tune_rate(t));
     TRY(tune_write_config(t));

@@ -40,10 +40,10 @@ static void print_text(const struct session_rig *r, struct only_part o, const st
     const double wall = (double)m->wall_ns / 1e9, cpu = (double)m->cpu_ns / 1e9;
 
     printf("%s, %s%s: %.1f %s/s; %llu %s in %.2f s, %d thread%s, prefetch %d\n", r->task.name,
-           name_of(o), o.alone ? " alone" : ", into nothing", (double)m->samples / wall,
-           r->task.unit, (unsigned long long)m->samples, r->task.unit, wall, how.threads,
+           name_of(o), o.alone ? " alone" : ", into nothing", rig_rate(m), r->task.unit,
+           (unsigned long long)m->samples, r->task.unit, wall, how.threads,
            how.threads == 1 ? "" : "s", how.prefetch);
-    printf("processors: %.2f in use, %.1f %s/s each\n", cpu / wall, (double)m->samples / cpu,
+    printf("processors: %.2f in use, %.1f %s/s each\n", cpu / wall, rig_rate(m) * wall / cpu,
            r->task.unit);
     if (m->counters.read_bytes)
         printf("read: %.1f MB/s", (double)m->counters.read_bytes / wall / 1e6);

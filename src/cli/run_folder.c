@@ -140,6 +140,8 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
 {
     str_printf(out, "{\n  \"status\": \"%s\",\n  \"metric\": \"%s\"", train_status_name(r->status),
                task->metric->name);
+    if (r->error < 0)
+        str_printf(out, ",\n  \"error\": \"%s\"", err_name(r->error));
     if (r->resumed)
         str_add(out, ",\n  \"resumed\": true");
     if (r->checkpoint_failed)

@@ -48,7 +48,14 @@ int session_rig_open(struct session_rig *r, struct setup *s)
         TRY(seed_draw(&seed));
     TRY(train_settings_check(&s->settings.train));
     machine_find("", &s->machine);
-    return s->workload->open(&s->settings, seed, &r->task);
+    TRY(s->workload->open(&s->settings, seed, &r->task));
+    if (r->task.n_train >= (uint64_t)s->settings.train.batch_size)
+        return 0;
+    s->workload->close(&r->task);
+    return err(E_USAGE,
+               "the data set holds %llu samples, fewer than a batch of %lld: most of it would be "
+               "padding; lower --batch-size",
+               (unsigned long long)r->task.n_train, s->settings.train.batch_size);
 }
 
 static int open_session(struct session_rig *r)

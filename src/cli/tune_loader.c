@@ -90,26 +90,33 @@ static long long larger(long long a, long long b)
 }
 
 /* A thread takes a processor from others, a batch ahead some memory: both may be had for less. */
-static void set_space(struct prober *p)
+static int set_space(struct prober *p)
 {
     const struct tune_settings *const own = p->tune->own;
     const struct search_point start = start_of(p);
     const int cpus = p->tune->setup->machine.cpus.count;
     const long long threads = own->max_threads ? own->max_threads : 2 * larger(cpus, 1);
 
-    p->space = (struct search_space){
-        .dim = {[THREADS] = {.name = "threads",
-                             .min = 1,
-                             .max = (int)larger(threads, start.v[THREADS]),
-                             .scale = SEARCH_LOG,
-                             .cost = 1},
-                [PREFETCH] = {.name = "prefetch",
-                              .min = 1,
-                              .max = (int)larger(own->max_prefetch, start.v[PREFETCH]),
-                              .scale = SEARCH_LOG,
-                              .cost = 0.25,
-                              .memory = 1}},
-        .n_dims = 2};
+    p->space =
+        (struct search_space){.dim = {[THREADS] = {.name = "threads",
+                                                   .min = 1,
+                                                   .max = (int)larger(threads, start.v[THREADS]),
+                                                   .scale = SEARCH_LOG,
+                                                   .cost = 1},
+                                      [PREFETCH] = {.name = "prefetch",
+                                                    .min = 1,
+                                                    .max = (int)own->max_prefetch,
+                                                    .scale = SEARCH_LOG,
+                                                    .cost = 0.25,
+                                                    .memory = 1}},
+                              .n_dims = 2};
+    if ((own->max_threads && start.v[THREADS] > own->max_threads) ||
+        start.v[PREFETCH] > own->max_prefetch)
+        return err(E_USAGE,
+                   "the search would start at %d threads and a prefetch of %d, above --max-threads "
+                   "%lld or --max-prefetch %lld; lower --num-threads, --prefetch or raise these",
+                   start.v[THREADS], start.v[PREFETCH], threads, own->max_prefetch);
+    return 0;
 }
 
 static int search(struct prober *p, struct loader_search *s)
@@ -125,6 +132,10 @@ static int search(struct prober *p, struct loader_search *s)
         fprintf(stderr, "%s: %s\n", words.s, why);
         str_release(&words);
         TRY(probe(p, at, &m));
+        if (m.failed)
+            fprintf(stderr, "  no room in memory\n");
+        else
+            fprintf(stderr, "  %.1f %s/s\n", m.rate, p->rig.task.unit);
         loader_search_tell(s, &m);
     }
     return 0;
@@ -206,17 +217,24 @@ static int measure_grid(struct prober *p, struct search_point found)
 
 /* ---- together ---- */
 
+static void print_table(const struct loader_search *s)
+{
+    struct str table = STR_INIT;
+
+    loader_search_add_table(s, &table);
+    printf("%s", table.s);
+    str_release(&table);
+}
+
 static int report(struct prober *p, struct loader_search *s)
 {
     struct data_settings *const d = &p->tune->setup->settings.data;
     struct loader_result r;
-    struct str table = STR_INIT;
 
     TRY(loader_search_result(s, &r));
-    loader_search_add_table(s, &table);
-    printf("%s%s\nnum-threads %d, prefetch %d: %.1f +- %.1f %s/s after %d probes\n", table.s, r.end,
+    print_table(s);
+    printf("%s\nnum-threads %d, prefetch %d: %.1f +- %.1f %s/s after %d probes\n", r.end,
            r.point.v[THREADS], r.point.v[PREFETCH], r.rate, r.sd, p->rig.task.unit, r.n_probes);
-    str_release(&table);
     d->num_threads = r.point.v[THREADS];
     d->prefetch = r.point.v[PREFETCH];
     return p->tune->own->grid ? measure_grid(p, r.point) : 0;
@@ -229,13 +247,15 @@ static int run_search(struct prober *p)
     struct loader_search *s;
     int rc;
 
+    TRY(set_space(p));
     TRY(look_at_batch(p));
     TRY(measure_ceiling(p));
-    set_space(p);
     p->memory_left = memlimit_left(&p->tune->setup->machine.memory);
     settings.ceiling = p->ceiling;
     TRY(loader_search_new(&p->space, &settings, &s));
     rc = search(p, s);
+    if (rc == E_STOPPED)
+        print_table(s);
     if (rc == 0)
         rc = report(p, s);
     loader_search_free(s);

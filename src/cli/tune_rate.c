@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -15,6 +16,9 @@
 #include "cli/set_options.h"
 #include "cli/tune.h"
 #include "verdict/rate_search.h"
+
+/* Of a mean loss: a difference that another seed would make, too. */
+static const double LOSS_NOISE = 0.02;
 
 struct trials {
     struct tune *tune;
@@ -37,7 +41,7 @@ static void set_trial(const struct trials *t, const struct rate_ask *a)
     s->lr_batch = 0;
     s->batch_size = a->batch;
     s->eval_every = 1000000; /* the loss is what counts */
-    s->steps = llround(fmax(2, a->budget * (double)t->task.n_train / a->batch));
+    s->steps = llround(fmax(1, a->budget * (double)t->task.n_train / a->batch));
 }
 
 /* Looks whether the batch has room, as a run does, without starting one. */
@@ -57,7 +61,18 @@ static int fits(struct trials *t, const char *dir, int *fit)
     return rc == E_NOMEM ? 0 : rc;
 }
 
-static int read_quality(const char *dir, struct rate_reading *out)
+/* What its result says of a run that did not end well. */
+static enum trial_end failure_of(const cJSON *result)
+{
+    const char *const error =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(result, "error"));
+
+    if (error && strcmp(error, err_name(E_NUMERIC)) == 0)
+        return TRIAL_DIVERGED;
+    return error && strcmp(error, err_name(E_NOMEM)) == 0 ? TRIAL_NO_MEMORY : TRIAL_FAILED;
+}
+
+static int read_result(const char *dir, const struct child_end *end, struct rate_reading *out)
 {
     char *const path = file_join(dir, "result.json");
     cJSON *doc;
@@ -67,27 +82,28 @@ static int read_quality(const char *dir, struct rate_reading *out)
     free(path);
     TRY(rc);
     loss = cJSON_GetObjectItemCaseSensitive(doc, "late_loss");
-    out->quality = cJSON_IsNumber(loss) ? loss->valuedouble : NAN;
+    if (end->code)
+        out->end = failure_of(doc);
+    else
+        out->quality = cJSON_IsNumber(loss) ? loss->valuedouble : NAN;
     cJSON_Delete(doc);
     return 0;
 }
 
-/* A loss that is not finite ends a run with the code of a target that was not reached; the kernel
- * ends one that takes too much memory with SIGKILL. */
+/* The kernel ends one that takes too much memory with SIGKILL; one that ends before its result
+ * could be written is not worth more. */
 static int judge(struct trials *t, const char *dir, const struct child_end *end,
                  struct rate_reading *out)
 {
     if (t->children.stop)
         return err(E_STOPPED, "stopped; the trials so far are in %s", t->tune->dir);
-    if (end->signal == SIGKILL)
-        out->end = TRIAL_NO_MEMORY;
-    else if (end->signal == 0 && end->code == EXIT_NOT_REACHED)
-        out->end = TRIAL_DIVERGED;
-    else if (end->signal || end->code)
-        out->end = TRIAL_FAILED;
-    else
-        return read_quality(dir, out);
-    return 0;
+    out->end = end->signal == SIGKILL ? TRIAL_NO_MEMORY : end->signal ? TRIAL_FAILED : TRIAL_RAN;
+    if (end->signal)
+        return 0;
+    if (read_result(dir, end, out) == 0)
+        return 0;
+    out->end = TRIAL_FAILED;
+    return end->code ? 0 : E_DATA;
 }
 
 static int start(struct trials *t, const struct rate_ask *a, const char *dir, struct child_end *end)
@@ -141,6 +157,22 @@ static int search(struct trials *t, struct rate_search *s)
     return 0;
 }
 
+/* Losses of trials as long as the chosen one's that differ by less than noise say nothing. */
+static void warn_alike(const struct rate_search *s, const struct rate_result *r)
+{
+    const struct rate_trial *all;
+    const int n = rate_search_trials(s, &all), rungs = all[r->trial].rungs;
+    double worst = r->quality;
+
+    for (int i = 0; i < n; i++)
+        if (all[i].end == TRIAL_RAN && all[i].rungs == rungs)
+            worst = fmax(worst, all[i].quality[rungs - 1]);
+    if (worst - r->quality < LOSS_NOISE)
+        warning("the losses of the longest trials differ by %.3g: they are too short to tell one "
+                "rate from another; raise --trial-epochs",
+                worst - r->quality);
+}
+
 /* The settings are those of the last trial: what was asked for takes their place, and of it what
  * was found. */
 static int report(struct trials *t, struct rate_search *s, const struct train_settings *asked)
@@ -156,11 +188,31 @@ static int report(struct trials *t, struct rate_search *s, const struct train_se
     *train = *asked;
     rc = rate_search_result(s, &r);
     TRY(rc);
+    warn_alike(s, &r);
     printf("%s\nlr %.4g, batch-size %d: loss %.4f in trial %d; %.3g epochs in all\n", r.end, r.rate,
            r.batch, r.quality, r.trial, r.spent);
     train->lr = r.rate;
     train->lr_batch = 0;
     train->batch_size = r.batch;
+    return 0;
+}
+
+/* Trials of less than two steps, or within the warm-up. */
+static int check_length(const struct trials *t)
+{
+    const struct train_settings *const s = training(t);
+    const struct tune_settings *const own = t->tune->own;
+    const double steps = own->trial_epochs * (double)t->task.n_train / (double)s->batch_size;
+    const double longest = own->trial_epochs * pow(3, (double)own->rungs - 1);
+
+    if (steps < 2)
+        return err(E_USAGE,
+                   "a trial of %g epochs is %.3g steps of batch %lld; raise --trial-epochs to %.3g",
+                   own->trial_epochs, steps, s->batch_size, 2 / steps * own->trial_epochs);
+    if (longest < 2 * s->warmup_epochs)
+        warning("the longest trial has %.3g epochs and the warm-up %.3g: rates are compared mostly "
+                "before they are reached; lower --warmup-epochs or raise --trial-epochs",
+                longest, s->warmup_epochs);
     return 0;
 }
 
@@ -172,12 +224,13 @@ static int run_search(struct trials *t)
                                            .max_batch = (int)own->max_batch,
                                            .budget = own->trial_epochs,
                                            .n_rungs = (int)own->rungs,
-                                           .noise = 0.02,
+                                           .noise = LOSS_NOISE,
                                            .goal = RATE_LOSS};
     const struct train_settings asked = *training(t);
     struct rate_search *s;
     int rc;
 
+    TRY(check_length(t));
     TRY(rate_search_new(&settings, &s));
     children_begin(&t->children);
     rc = search(t, s);

@@ -286,10 +286,14 @@ static int judge(enum handicap h, const size_t *cpus)
                          .window_batches = 2};
     for (int i = 0; h == PROCESSORS && i < barrel.threads * BURNERS; i++)
         burn_on(cpus[i / BURNERS]);
-    if (profile_measure(&p, &rig) < 0)
-        BUG("%s", err_reason());
+    for (int turn = 0; turn < 3; turn++) { /* again, when other work took the processors */
+        if (profile_measure(&p, &rig) < 0)
+            BUG("%s", err_reason());
+        s = profile_staves(&p);
+        if (h == PROCESSORS || (s.loader_starved < 0.1 && s.run_starved < 0.1))
+            break;
+    }
     stop_burners();
-    s = profile_staves(&p);
     v = verdict_find(&s);
     right = is_right(h, &s, &v);
     verdict_add_words(&s, &v, &words);
