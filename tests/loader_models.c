@@ -167,8 +167,8 @@ const struct loader_model loader_models[] = {
     {"waves", GRID(32, 16), waves, {96, 97, 85}, NULL},
     {"flat", GRID(32, 16), flat, {96, 97, 85}, NULL},
     {"split", SPLIT(16, 8), split, {85, 92, 50}, NULL},
-    {"recorded paced", GRID(16, 16), recorded, {98, 98, 80}, "loader_paced.txt"},
-    {"recorded latent", GRID(16, 16), recorded, {98, 98, 80}, "loader_latent.txt"},
+    {"recorded paced", GRID(16, 16), recorded, {98, 98, 50}, "loader_paced.txt"},
+    {"recorded latent", GRID(16, 16), recorded, {98, 98, 50}, "loader_latent.txt"},
 };
 const int n_loader_models = (int)COUNT_OF(loader_models);
 
