@@ -328,6 +328,89 @@ static void test_what_is_there_is_not_mixed(void **state)
     remove_dir(dir);
 }
 
+/* Of the same samples in another format, a folder in the place of a folder; and the other way. */
+static void test_a_folder_of_shards_is_no_class_folder(void **state)
+{
+    static const size_t order[][2] = {{4, 5}, {5, 4}};
+    char *const dir = mixed_folder(0);
+    struct source *const s = open_source(dir);
+    struct prepare_result r;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(order); i++) {
+        char *const to = temp_dir();
+
+        assert_int_equal(convert_form(s, to, order[i][0], &r), 0);
+        assert_int_equal(convert_form(s, to, order[i][1], &r), E_USAGE);
+        assert_reason_has("/train is there already and holds something else");
+        assert_int_equal(convert_form(s, to, order[i][0], &r), 0);
+        assert_int_equal(r.already, 1);
+        remove_dir(to);
+    }
+    source_close(s);
+    remove_dir(dir);
+}
+
+static void check_untouched(const struct source *s, const char *to, size_t form, const char *reason)
+{
+    char *const path = file_join(to, forms[form].opens), *const work =
+                                                             file_join(to, "train.partial");
+    struct prepare_result r;
+    char *before, *after;
+    size_t n_before, n_after;
+
+    assert_int_equal(file_read(path, 1 << 24, &before, &n_before), 0);
+    assert_int_equal(convert_form(s, to, form, &r), E_USAGE);
+    assert_reason_has(forms[form].opens);
+    assert_reason_has(reason);
+    assert_false(file_exists(work));
+    assert_int_equal(file_read(path, 1 << 24, &after, &n_after), 0);
+    assert_int_equal(n_after, n_before);
+    assert_memory_equal(after, before, n_before);
+    free(before);
+    free(after);
+    free(path);
+    free(work);
+}
+
+/* A file of another data set, and the source's own, under its name and through a link. */
+static void test_files_are_not_replaced(void **state)
+{
+    static const size_t files[] = {0, 1, 3};
+    char *const dir = mixed_folder(0), *const more = mixed_folder(N_BAD);
+    struct source *const s = open_source(dir), *const other = open_source(more);
+    struct prepare_result r;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        char *const to = temp_dir(), *const linked = temp_dir();
+        char *const path = file_join(to, forms[files[i]].opens);
+        char *const link_path = file_join(linked, forms[files[i]].opens);
+        char *const json = file_join(to, "train.json");
+        struct source *own;
+
+        assert_int_equal(convert_form(other, to, files[i], &r), 0);
+        check_untouched(s, to, files[i], "is there already and holds something else");
+        own = open_source(path);
+        assert_int_equal(unlink(json), 0); /* what a stranger's file lacks */
+        check_untouched(own, to, files[i], "a file of --from itself");
+        assert_int_equal(link(path, link_path), 0);
+        check_untouched(own, linked, files[i], "a file of --from itself");
+        make_dir(linked, "train.partial"); /* an interrupted run changes nothing about that */
+        assert_int_equal(convert_form(own, linked, files[i], &r), E_USAGE);
+        source_close(own);
+        free(json);
+        free(path);
+        free(link_path);
+        remove_dir(to);
+        remove_dir(linked);
+    }
+    source_close(s);
+    source_close(other);
+    remove_dir(dir);
+    remove_dir(more);
+}
+
 static void test_what_can_not_be_asked_for(void **state)
 {
     char *const dir = mixed_folder(0), *const prefix = file_join(dir, "out");
@@ -456,6 +539,8 @@ int main(void)
         cmocka_unit_test(test_names_of_classes_are_kept),
         cmocka_unit_test(test_labels_without_names),
         cmocka_unit_test(test_what_is_there_is_not_mixed),
+        cmocka_unit_test(test_a_folder_of_shards_is_no_class_folder),
+        cmocka_unit_test(test_files_are_not_replaced),
         cmocka_unit_test(test_what_can_not_be_asked_for),
         cmocka_unit_test(test_other_readers_agree),
     };

@@ -98,6 +98,17 @@ static void prepare_says_what_is_wrong(void **state)
     said = program_run(dir, 3, "prepare resnet50 --from %s --to %s/out", dir, dir);
     assert_says(said, "holds neither val.rec nor");
     free(said);
+    run_data(dir, "val", RUN_VAL, NULL);
+    said = program_run(
+        dir, 2, "prepare resnet50 --from %s --to %s/many --format tfrecord --shards 11", dir, dir);
+    assert_says(said, "11 shards are more than the 10 samples of the validation split");
+    free(said);
+    {
+        char *const many = file_join(dir, "many");
+
+        assert_false(file_exists(many)); /* not even begun */
+        free(many);
+    }
     said = program_run(dir, 0,
                        "prepare resnet50 --from %s/train.rec --to %s/out --shards 2 "
                        "--format tfrecord",

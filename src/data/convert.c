@@ -46,7 +46,10 @@ static uint64_t *folder_places(const struct source *made)
     for (uint64_t i = 0; i < made->n_samples; i++) {
         int64_t label = 0;
 
-        source_label(made, i, &label);
+        if (source_label(made, i, &label) < 0 || label < 0 || label >= made->n_classes) {
+            free(first);
+            return NULL;
+        }
         first[label + 1]++;
     }
     for (int c = 1; c <= made->n_classes; c++)
@@ -65,9 +68,10 @@ static int same_sample(const struct source *made, uint64_t i, const struct sampl
 static int same_samples(const struct conversion *c, const struct source *made)
 {
     const struct source *const s = c->s;
-    uint64_t *const places = c->sink->ops->item_name ? folder_places(made) : NULL;
+    const int by_class = c->sink->ops->item_name != NULL;
+    uint64_t *const places = by_class ? folder_places(made) : NULL;
     struct sample x = {0}, y = {0};
-    int same = s->n_samples == made->n_samples;
+    int same = s->n_samples == made->n_samples && (places || !by_class);
     uint64_t sum = CHECKSUM_INIT, bytes = 0;
 
     for (uint64_t i = 0; i < s->n_samples && same; i++) {
@@ -92,7 +96,8 @@ static int is_there(const struct conversion *c)
     char *const other = c->sink->ops->companion ? c->sink->ops->companion(c->path) : NULL;
     struct source *made = NULL;
     const int same = file_exists(json) && (!other || file_exists(other)) &&
-                     source_open(c->path, &made) == 0 && same_samples(c, made);
+                     source_open(c->path, &made) == 0 &&
+                     strcmp(made->ops->name, c->sink->ops->name) == 0 && same_samples(c, made);
 
     source_close(made);
     free(json);
@@ -130,18 +135,54 @@ static int refuse_others(const struct conversion *c)
     return rc;
 }
 
-/* A folder can not take the place of one that is there, unless it is the one that an interrupted
- * run had just moved. */
-static int refuse_folder(const struct conversion *c)
+/* stat finds the same file under any name and through any link. */
+static int is_of_source(const struct source *s, const struct stat *found)
 {
-    const struct sink *const k = c->sink;
+    int is = 0;
 
-    if (k->ops->in_folder(k) && file_exists(k->config.prefix) && !file_exists(k->work))
+    for (uint64_t i = 0; i < s->n_files && !is; i++) {
+        char *const path = source_file(s, i);
+        struct stat st;
+
+        is = stat(path, &st) == 0 && st.st_dev == found->st_dev && st.st_ino == found->st_ino;
+        free(path);
+    }
+    return is;
+}
+
+/* Nothing takes the place of what is there, unless it is what an interrupted run had just moved;
+ * and never that of what is being read. */
+static int refuse_at(const struct conversion *c, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return 0;
+    if (is_of_source(c->s, &st))
+        return err(E_USAGE, "%s is there already, a file of --from itself; choose another --to",
+                   path);
+    if (!file_exists(c->sink->work))
         return err(E_USAGE,
                    "%s is there already and holds something else; remove it or choose "
                    "another --to",
-                   k->config.prefix);
+                   path);
     return 0;
+}
+
+static int refuse_taken(const struct conversion *c)
+{
+    const struct sink *const k = c->sink;
+    int rc = 0;
+
+    if (k->ops->in_folder(k))
+        return refuse_at(c, k->config.prefix);
+    for (uint64_t i = 0; i < k->config.n_shards && rc == 0; i++) {
+        char *const path = sink_file_path(k, i);
+
+        rc = refuse_at(c, path);
+        free(path);
+    }
+    return rc;
 }
 
 /* ---- making it ---- */
@@ -242,7 +283,7 @@ static int make(const struct conversion *c)
 {
     struct sink *const k = c->sink;
 
-    TRY(refuse_folder(c));
+    TRY(refuse_taken(c));
     TRY(sink_begin(k));
     c->out->n_found = k->next;
     TRY(copy_samples(c));

@@ -29,6 +29,9 @@ static int convert_splits(const struct workload_prepare *p, const struct source 
     struct prepare_result of_val = {0};
 
     TRY(source_same_classes(train, val));
+    if (p->n_shards > val->n_samples) /* known before hours have gone into the training split */
+        return err(E_USAGE, "%llu shards are more than the %llu samples of the validation split",
+                   (unsigned long long)p->n_shards, (unsigned long long)val->n_samples);
     TRY(file_mkdirs(p->to));
     TRY(convert(p, train, "train", out));
     TRY(convert(p, val, "val", &of_val));
