@@ -312,6 +312,27 @@ static void test_a_killed_run_is_harmless(void **state)
     remove_dir(whole);
 }
 
+static void test_other_data_without_a_description_is_seen(void **state)
+{
+    static const char *const names[] = {
+        "train-00000-of-00002",    "validation-00000-of-00128", "val.rec",  "val.idx",
+        "train-images-idx3-ubyte", "t10k-images-idx3-ubyte.gz", "val.json", "val.tfrecord"};
+    struct prepare_result r;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char *const to = temp_dir(), *const made = file_join(to, "dataset.json");
+
+        write_file(to, names[i], "somebody's", 10);
+        if (prepare_like(like(to, 4), &r) != E_USAGE)
+            fail_msg("%s was not seen", names[i]);
+        assert_reason_has("holds another data set");
+        assert_false(file_exists(made));
+        free(made);
+        remove_dir(to);
+    }
+}
+
 static void test_other_data_is_not_touched(void **state)
 {
     static const char other[] = "{\"name\": \"fashion-mnist\"}";
@@ -406,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_a_second_run_changes_nothing),
         cmocka_unit_test(test_what_is_whole_is_left_alone),
         cmocka_unit_test(test_a_killed_run_is_harmless),
+        cmocka_unit_test(test_other_data_without_a_description_is_seen),
         cmocka_unit_test(test_other_data_is_not_touched),
         cmocka_unit_test(test_photographs_that_are_none),
         cmocka_unit_test(test_photographs_that_can_not_be_read),

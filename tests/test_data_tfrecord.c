@@ -81,7 +81,7 @@ static void add_float(struct bytes *features, const char *key)
     bytes_release(&feature);
 }
 
-static const int64_t seven = 7, minus = -3, big = INT64_C(1) << 40;
+static const int64_t seven = 7, minus = -3, big = INT32_MAX;
 
 /* As ImageNet's builder writes them, some integers not packed. */
 static void add_plain(struct bytes *file)
@@ -203,6 +203,7 @@ static void check_bad(const struct bytes *features, const char *reason)
 static void test_what_is_missing_is_named(void **state)
 {
     static const int64_t two[] = {1, 2};
+    static const int64_t beyond[] = {INT64_MIN, INT64_MAX, INT32_MIN, INT64_C(1) << 31};
     struct bytes f = {0}, none = {0};
 
     (void)state;
@@ -211,6 +212,10 @@ static void test_what_is_missing_is_named(void **state)
     check_bad(&f, "the tf.Example has no image/class/label");
     hand_numbers(&f, "image/class/label", HAND_PACKED, two, 2);
     check_bad(&f, "image/class/label of the tf.Example has 2 values, expected 1");
+    for (size_t i = 0; i < COUNT_OF(beyond); i++) {
+        hand_numbers(&f, "image/class/label", HAND_PACKED, &beyond[i], 1);
+        check_bad(&f, "which no data set has; expected a whole number within +-2147483647");
+    }
     hand_numbers(&f, "image/class/label", HAND_UNPACKED, two, 0);
     check_bad(&f, "has 0 values");
     hand_text(&f, "image/class/label", "1", 1);

@@ -76,7 +76,9 @@ static void test_a2_content_not_name(void **state)
         {"version https://git-lfs.github.com/spec/v1", 42, "no known image"},
         {"\0\0\0\0\0\0\0\0", 8, "no known image"},
         {"\x89PNG\r\n\x1A", 7, "no known image"},
-        {"\xFF", 1, "no known image"},
+        {"\xFF", 1, "no known image: it is only the byte ff"},
+        {"x\1z", 3, "no known image: it is only the bytes 78 01 7a"},
+        {"12345", 5, "no known image: it starts with the bytes 31 32 33 34"},
     };
     const int n_foreign = COUNT_OF(foreign);
     struct variants v = variants_new();

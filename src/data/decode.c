@@ -1,5 +1,6 @@
 #include "data/decode.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ static const struct codec *const codecs[] = {
 #include "data/list.h"
 };
 
-enum { MAX_SHRINK = 8 };
+enum { MAX_SHRINK = 8, N_SHOWN = 4 };
 
 struct decoder {
     void *state[COUNT_OF(codecs)];
@@ -82,14 +83,17 @@ static int refuse(const uint8_t *bytes, size_t n)
     } known[] = {{"GIF8", "a GIF"},    {"BM", "a BMP"},          {"II*", "a TIFF"},
                  {"MM", "a TIFF"},     {"RIFF", "a WebP"},       {"\xFF\x0A", "a JPEG XL"},
                  {"<", "text or SVG"}, {"\x1F\x8B", "gzip data"}};
+    char shown[3 * N_SHOWN + 1] = "";
 
     if (n == 0)
         return err(E_DATA, "the file is empty; expected a JPEG or PNG");
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (starts_with(bytes, n, known[i].magic, strlen(known[i].magic)))
             return err(E_DATA, "this is %s; JPEG and PNG are read, so convert it", known[i].name);
-    return err(E_DATA, "no known image: it starts with the bytes %02x %02x %02x %02x", bytes[0],
-               n > 1 ? bytes[1] : 0, n > 2 ? bytes[2] : 0, n > 3 ? bytes[3] : 0);
+    for (size_t i = 0; i < n && i < N_SHOWN; i++)
+        snprintf(shown + 3 * i, 4, " %02x", bytes[i]);
+    return err(E_DATA, "no known image: it %s the byte%s%s",
+               n > N_SHOWN ? "starts with" : "is only", n == 1 ? "" : "s", shown);
 }
 
 static int check_size(const struct decoder *d, const char *format)

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "data/generate_int.h"
 #include "data/prepare_int.h"
+#include "data/source.h"
 
 /* Counts up when other samples come of the same seed. */
 enum { VERSION = 1, N_SPLITS = 2 };
@@ -32,11 +33,19 @@ struct writing {
     uint64_t n;
 };
 
+static int has_split(const char *dir, const char *split)
+{
+    char *const path = source_split_path(dir, split);
+    const int there = path != NULL;
+
+    free(path);
+    return there;
+}
+
 /* 1: the folder's data set is one of ours, or there is none. */
 static int is_ours(const char *json_path, const char *dir)
 {
-    static const char *const holders[] = {"train.rec", "val.rec", "train.tar", "val.tar",
-                                          "train",     "val",     "train.idx", "train.json"};
+    static const char *const parts[] = {"train.idx", "val.idx", "train.json", "val.json"};
     cJSON *doc = NULL;
     int ours = 0;
 
@@ -50,15 +59,15 @@ static int is_ours(const char *json_path, const char *dir)
         cJSON_Delete(doc);
         return ours;
     }
-    for (size_t i = 0; i < COUNT_OF(holders); i++) {
-        char *const path = file_join(dir, holders[i]);
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        char *const path = file_join(dir, parts[i]);
         const int there = file_exists(path);
 
         free(path);
         if (there)
             return 0;
     }
-    return 1;
+    return !has_split(dir, "train") && !has_split(dir, "val");
 }
 
 /* What determines the samples; libjpeg's version is left out. */
@@ -75,14 +84,16 @@ static void set_split(struct generation *g, enum generated_split split, uint64_t
 static int check_space(const struct generation *g)
 {
     const int64_t free_bytes = file_free_bytes(g->p->to);
-    double needed = 0.0;
+    double needed = 0.0, unit;
 
     for (int k = 0; k < N_SPLITS; k++)
         if (!g->there[k])
             needed += (double)g->splits[k].totals.n_records * mean_bytes[k];
+    unit = needed < 1e9 ? 1e6 : 1e9;
     if (free_bytes >= 0 && needed > (double)free_bytes)
-        return err(E_IO, "%s needs about %.1f GB for these samples, %.1f GB are free there",
-                   g->p->to, needed / 1e9, (double)free_bytes / 1e9);
+        return err(E_IO, "%s needs about %.1f %s for these samples, %.1f %s are free there",
+                   g->p->to, needed / unit, needed < 1e9 ? "MB" : "GB", (double)free_bytes / unit,
+                   needed < 1e9 ? "MB" : "GB");
     return 0;
 }
 

@@ -6,7 +6,8 @@
 #include "base/err.h"
 
 struct label_tally {
-    uint64_t n, n_bad;
+    uint64_t n, n_bad; /* outside the classes, or not to be read */
+    uint64_t n_unread;
     int64_t min, max; /* of those that can be read */
     uint64_t first;   /* the first bad one */
     char first_reason[256];
@@ -20,7 +21,17 @@ static void note_bad(struct label_tally *t, uint64_t i, const char *reason)
     snprintf(t->first_reason, sizeof(t->first_reason), "%s", reason);
 }
 
-static struct label_tally tally(const struct source *s, const struct label_demand *d)
+/* A label that can not be read is no matter of classes. */
+static int refuse_unread(const struct source *s, uint64_t i)
+{
+    char where[512], reason[256];
+
+    snprintf(reason, sizeof(reason), "%s", err_reason());
+    source_locate(s, i, where, sizeof(where));
+    return err(E_DATA, "%s: %s", where, reason);
+}
+
+static int tally(const struct source *s, const struct label_demand *d, struct label_tally *out)
 {
     struct label_tally t = {.min = INT64_MAX, .max = INT64_MIN};
 
@@ -31,6 +42,9 @@ static struct label_tally tally(const struct source *s, const struct label_deman
         int64_t label;
 
         if (source_label(s, i, &label) < 0) {
+            if (d->strict)
+                return refuse_unread(s, i);
+            t.n_unread++;
             note_bad(&t, i, err_reason());
             continue;
         }
@@ -40,7 +54,8 @@ static struct label_tally tally(const struct source *s, const struct label_deman
         if (label + d->offset < 0 || label + d->offset >= d->n_classes)
             note_bad(&t, i, reason);
     }
-    return t;
+    *out = t;
+    return 0;
 }
 
 /* What is wrong, in words that fit an error and a warning. */
@@ -50,6 +65,9 @@ static int describe(const struct source *s, const struct label_demand *d,
     char where[512];
 
     source_locate(s, t->first, where, sizeof(where));
+    if (t->n_unread == t->n_bad)
+        return err(E_DATA, "%s: %llu of %llu labels checked can not be read, first %s: %s", s->path,
+                   (unsigned long long)t->n_bad, (unsigned long long)t->n, where, t->first_reason);
     return err(E_DATA,
                "%s: %llu of %llu labels checked are not in 0..%d (label offset %d), first %s: %s",
                s->path, (unsigned long long)t->n_bad, (unsigned long long)t->n, d->n_classes - 1,
@@ -58,9 +76,10 @@ static int describe(const struct source *s, const struct label_demand *d,
 
 int source_check_labels(const struct source *s, struct label_demand d)
 {
-    const struct label_tally t = tally(s, &d);
+    struct label_tally t;
     char what[1024];
 
+    TRY(tally(s, &d, &t));
     if (t.n_bad == 0)
         return 0;
     describe(s, &d, &t);
@@ -71,6 +90,8 @@ int source_check_labels(const struct source *s, struct label_demand d)
                    "%s; they run from %lld to %lld, which label-offset %lld would make fit the "
                    "model's %d classes",
                    what, (long long)t.min, (long long)t.max, -(long long)t.min, d.n_classes);
+    if (t.n_unread == t.n_bad && t.n_bad > t.n / 10)
+        return err(E_DATA, "%s", what);
     if (d.strict || t.n_bad > t.n / 10)
         return err(E_DATA, "%s; the model's number of classes is set by classes", what);
     warning("%s; such samples count as bad", what);

@@ -14,7 +14,8 @@ struct label_demand {
 };
 
 /* Looks at the labels of up to LABELS_CHECKED samples, evenly spread; in records they stand beside
- * the marks that opening compares with the index. Labels that another offset would make fit, and
+ * the marks that opening compares with the index. When strict, the first label that can not be read
+ * is an error with its own reason. Labels that another offset would make fit, and
  * more than a tenth that are not as demanded, are an error (E_DATA) that says so. Fewer are a
  * warning: such samples count as bad when they are met. */
 int source_check_labels(const struct source *s, struct label_demand d);

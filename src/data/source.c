@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,9 +174,21 @@ int extent_bytes(const struct extent *x, int fd, size_t *n)
     return 0;
 }
 
+/* Here, so that nothing that adds to a label or compares two can overflow. */
+static int check_label(int64_t label)
+{
+    if (label >= -SOURCE_MAX_LABEL && label <= SOURCE_MAX_LABEL)
+        return 0;
+    return err(E_DATA,
+               "the label is %" PRId64 ", which no data set has; expected a whole number within "
+               "+-%d",
+               label, SOURCE_MAX_LABEL);
+}
+
 int source_unwrap(const struct source *s, uint64_t i, struct raw raw, struct sample *out)
 {
-    return s->ops->unwrap(s, i, raw, out);
+    TRY(s->ops->unwrap(s, i, raw, out));
+    return check_label(out->label);
 }
 
 static int read_extent(const struct extent *x, int fd, struct bytes *buf)
@@ -222,7 +235,8 @@ char *source_file(const struct source *s, uint64_t i)
 int source_label(const struct source *s, uint64_t i, int64_t *label)
 {
     ASSERT(i < s->n_samples);
-    return s->ops->label(s, i, label);
+    TRY(s->ops->label(s, i, label));
+    return check_label(*label);
 }
 
 void sample_release(struct sample *s)

@@ -11,14 +11,17 @@
 
 #include "data/bytes.h"
 
-enum { SOURCE_MAX_SAMPLE_BYTES = 1 << 29 }; /* RecordIO's own limit for one part */
+enum {
+    SOURCE_MAX_SAMPLE_BYTES = 1 << 29, /* RecordIO's own limit for one part */
+    SOURCE_MAX_LABEL = INT32_MAX,      /* either way; a label beyond it is E_DATA */
+};
 
 /* One worker's reading buffer. data points into buf and holds until the next read. */
 struct sample {
     struct bytes buf;
     const uint8_t *data;
     size_t n;
-    int64_t label; /* as stored: no offset applied, no range checked */
+    int64_t label; /* as stored, within SOURCE_MAX_LABEL: no offset applied, no class checked */
 };
 
 /* Where the stored bytes of a sample lie, so that whoever reads them can choose how. */
