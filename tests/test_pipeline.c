@@ -435,7 +435,7 @@ static void test_a_stage_runs_alone(void **state)
                 assert_true(c.stage[i].samples + (i > 0 ? 2 * 64 : 0) >= BATCHES * f.batch_size);
             else
                 assert_int_equal(c.stage[i].samples, 0);
-        assert_true(c.stage[stage].busy_ns >= c.stage[stage].cpu_ns / 2);
+        assert_true(c.stage[stage].busy_ns + 1000000 >= c.stage[stage].cpu_ns);
         assert_true(c.stage[stage].cpu_ns > 0);
         assert_int_equal(c.n_replaced, 0);
         assert_int_equal(c.read_bytes > 0, stage == STAGE_read);

@@ -58,15 +58,15 @@ static void print_row(const struct profile *p, enum profile_phase id)
 {
     const struct profile_rate r = profile_rate(p, id);
     const struct rig_reading *const m = r.reading;
+    struct str read = STR_INIT;
 
     printf("%-26s %10.1f %10.1f %10.1f", phase_name(id), r.median, r.least, r.most);
     printf("  %8.3f %6.1f %%", m->samples ? (double)m->cpu_ns / 1e6 / (double)m->samples : 0.0,
            100 * rig_starved(m, phase_threads(p, id)));
-    if (m->counters.read_bytes)
-        printf("  %.1f MB/s", (double)m->counters.read_bytes * 1e3 / (double)m->wall_ns);
-    if (m->counters.read_bytes && m->disk_bytes >= 0)
-        printf(", %.0f %% from storage",
-               fmin(100, 100 * (double)m->disk_bytes / (double)m->counters.read_bytes));
+    rig_add_read_text(m, &read);
+    if (read.len)
+        printf("  %s", read.s);
+    str_release(&read);
     printf("\n");
 }
 
@@ -94,22 +94,13 @@ static void print_text(const struct session_rig *r, const struct profile *p)
 static void add_phase(const struct profile *p, enum profile_phase id, struct str *out)
 {
     const struct profile_rate r = profile_rate(p, id);
-    const struct rig_reading *const m = r.reading;
 
-    json_add_key(out, phase_name(id));
+    json_add_key(out, phase_key(id));
     str_add(out, "{");
     json_add_real(out, "samples_per_s", r.median);
     json_add_real(out, "least_samples_per_s", r.least);
     json_add_real(out, "most_samples_per_s", r.most);
-    json_add_real(out, "samples", (double)m->samples);
-    json_add_real(out, "wall_ns", (double)m->wall_ns);
-    json_add_real(out, "cpu_ns", (double)m->cpu_ns);
-    json_add_real(out, "starved_ns", m->starved_ns < 0 ? NAN : (double)m->starved_ns);
-    json_add_real(out, "read_bytes", (double)m->counters.read_bytes);
-    json_add_real(out, "storage_bytes", m->disk_bytes < 0 ? NAN : (double)m->disk_bytes);
-    json_add_real(out, "consumer_wait_ns", (double)m->counters.consumer_wait_ns);
-    json_add_real(out, "worker_wait_ns", (double)m->counters.worker_wait_ns);
-    rig_add_stages_json(&m->counters, out);
+    rig_add_json(r.reading, out);
     str_add(out, "}");
 }
 

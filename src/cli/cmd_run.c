@@ -19,8 +19,8 @@
 #include "train/loop.h"
 #include "train/stop.h"
 
-/* Stages of the input pipeline alone stand in the pipeline's order. */
-enum only { ONLY_ALL, ONLY_EVALUATE, ONLY_DATA, ONLY_READ };
+/* Behind them the stages of the input pipeline alone, in its order. */
+enum only { ONLY_ALL, ONLY_EVALUATE, ONLY_DATA };
 enum clear { CLEAR_AUTO, CLEAR_NO, CLEAR_YES, CLEAR_FILES };
 static const char *const only_names[] = {"all", "evaluate", "data",
 #define STAGE(name) #name,

@@ -1,7 +1,6 @@
 #include "cli/only.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -38,6 +37,7 @@ static void print_text(const struct session_rig *r, struct only_part o, const st
 {
     const struct rig_loader how = session_rig_loader(r);
     const double wall = (double)m->wall_ns / 1e9, cpu = (double)m->cpu_ns / 1e9;
+    struct str read = STR_INIT;
 
     printf("%s, %s%s: %.1f %s/s; %llu %s in %.2f s, %d thread%s, prefetch %d\n", r->task.name,
            name_of(o), o.alone ? " alone" : ", into nothing", rig_rate(m), r->task.unit,
@@ -45,12 +45,10 @@ static void print_text(const struct session_rig *r, struct only_part o, const st
            how.threads == 1 ? "" : "s", how.prefetch);
     printf("processors: %.2f in use, %.1f %s/s each\n", cpu / wall, rig_rate(m) * wall / cpu,
            r->task.unit);
-    if (m->counters.read_bytes)
-        printf("read: %.1f MB/s", (double)m->counters.read_bytes / wall / 1e6);
-    if (m->counters.read_bytes && m->disk_bytes >= 0)
-        printf(", %.0f %% of it from storage",
-               100 * (double)m->disk_bytes / (double)m->counters.read_bytes);
-    printf("%s", m->counters.read_bytes ? "\n" : "");
+    rig_add_read_text(m, &read);
+    if (read.len)
+        printf("read: %s\n", read.s);
+    str_release(&read);
     print_stages(&m->counters, r->task.unit);
 }
 
@@ -64,13 +62,8 @@ static void print_json(const struct session_rig *r, struct only_part o, const st
     json_add_text(&out, "only", name_of(o));
     json_add_real(&out, "threads", how.threads);
     json_add_real(&out, "prefetch", how.prefetch);
-    json_add_real(&out, "samples", (double)m->samples);
     json_add_real(&out, "samples_per_s", rig_rate(m));
-    json_add_real(&out, "wall_ns", (double)m->wall_ns);
-    json_add_real(&out, "cpu_ns", (double)m->cpu_ns);
-    json_add_real(&out, "read_bytes", (double)m->counters.read_bytes);
-    json_add_real(&out, "storage_bytes", m->disk_bytes < 0 ? NAN : (double)m->disk_bytes);
-    rig_add_stages_json(&m->counters, &out);
+    rig_add_json(m, &out);
     str_add(&out, "}\n");
     fputs(out.s, stdout);
     str_release(&out);

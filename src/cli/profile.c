@@ -6,7 +6,7 @@
 
 /* What a phase opens and does. */
 struct phase {
-    const char *name;
+    const char *key, *name;
     enum rig_work work;
     int alone;     /* 1 + stage, 0: all */
     int synthetic; /* no loader */
@@ -15,16 +15,23 @@ struct phase {
 };
 
 static const struct phase phases[] = {
-    [PHASE_READ] = {"read", RIG_DROP, 1 + STAGE_read, 0, 1, PIPELINE_TRAIN},
-    [PHASE_READ_MORE] = {"read, twice the threads", RIG_DROP, 1 + STAGE_read, 0, 1, PIPELINE_TRAIN},
-    [PHASE_DECODE] = {"decode", RIG_DROP, 1 + STAGE_decode, 0, 0, PIPELINE_TRAIN},
-    [PHASE_AUGMENT] = {"augment", RIG_DROP, 1 + STAGE_augment, 0, 0, PIPELINE_TRAIN},
-    [PHASE_LOADER] = {"loader", RIG_DROP, 0, 0, 1, PIPELINE_TRAIN},
-    [PHASE_COPY] = {"copy", RIG_COPY, 0, 1, 0, PIPELINE_TRAIN},
-    [PHASE_DEVICE] = {"model, synthetic data", RIG_STEP, 0, 1, 0, PIPELINE_TRAIN},
-    [PHASE_EVALUATE] = {"evaluate, synthetic data", RIG_EVALUATE, 0, 1, 0, PIPELINE_EVAL},
-    [PHASE_RUN] = {"run", RIG_STEP, 0, 0, 1, PIPELINE_TRAIN},
+    [PHASE_READ] = {"read", "read", RIG_DROP, 1 + STAGE_read, 0, 1, PIPELINE_TRAIN},
+    [PHASE_READ_MORE] = {"read_more", "read, twice the threads", RIG_DROP, 1 + STAGE_read, 0, 1,
+                         PIPELINE_TRAIN},
+    [PHASE_DECODE] = {"decode", "decode", RIG_DROP, 1 + STAGE_decode, 0, 0, PIPELINE_TRAIN},
+    [PHASE_AUGMENT] = {"augment", "augment", RIG_DROP, 1 + STAGE_augment, 0, 0, PIPELINE_TRAIN},
+    [PHASE_COPY] = {"copy", "copy", RIG_COPY, 0, 1, 0, PIPELINE_TRAIN},
+    [PHASE_EVALUATE] = {"evaluate", "evaluate, synthetic data", RIG_EVALUATE, 0, 1, 0,
+                        PIPELINE_EVAL},
+    [PHASE_LOADER] = {"loader", "loader", RIG_DROP, 0, 0, 1, PIPELINE_TRAIN},
+    [PHASE_DEVICE] = {"model", "model, synthetic data", RIG_STEP, 0, 1, 0, PIPELINE_TRAIN},
+    [PHASE_RUN] = {"run", "run", RIG_STEP, 0, 0, 1, PIPELINE_TRAIN},
 };
+
+const char *phase_key(enum profile_phase p)
+{
+    return phases[p].key;
+}
 
 const char *phase_name(enum profile_phase p)
 {

@@ -40,6 +40,7 @@ struct profile {
     struct rig_reading reading[N_PHASES][PROFILE_MAX_ROUNDS];
 };
 
+const char *phase_key(enum profile_phase p); /* for JSON */
 const char *phase_name(enum profile_phase p);
 /* Loader threads at work in it; 1 where the device's are. */
 int phase_threads(const struct profile *p, enum profile_phase id);

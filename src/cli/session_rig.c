@@ -91,6 +91,5 @@ struct rig_loader session_rig_loader(const struct session_rig *r)
 {
     const struct data_settings *const d = &r->setup->settings.data;
 
-    return (struct rig_loader){
-        .threads = (int)d->num_threads, .prefetch = (int)d->prefetch, .synthetic = d->synthetic};
+    return (struct rig_loader){.threads = (int)d->num_threads, .prefetch = (int)d->prefetch};
 }

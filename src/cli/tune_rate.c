@@ -18,7 +18,7 @@
 #include "verdict/rate_search.h"
 
 /* Of a mean loss: a difference that another seed would make, too. */
-static const double LOSS_NOISE = 0.02;
+static const double loss_noise = 0.02;
 
 struct trials {
     struct tune *tune;
@@ -167,7 +167,7 @@ static void warn_alike(const struct rate_search *s, const struct rate_result *r)
     for (int i = 0; i < n; i++)
         if (all[i].end == TRIAL_RAN && all[i].rungs == rungs)
             worst = fmax(worst, all[i].quality[rungs - 1]);
-    if (worst - r->quality < LOSS_NOISE)
+    if (worst - r->quality < loss_noise)
         warning("the losses of the longest trials differ by %.3g: they are too short to tell one "
                 "rate from another; raise --trial-epochs",
                 worst - r->quality);
@@ -224,7 +224,7 @@ static int run_search(struct trials *t)
                                            .max_batch = (int)own->max_batch,
                                            .budget = own->trial_epochs,
                                            .n_rungs = (int)own->rungs,
-                                           .noise = LOSS_NOISE,
+                                           .noise = loss_noise,
                                            .goal = RATE_LOSS};
     const struct train_settings asked = *training(t);
     struct rate_search *s;

@@ -116,7 +116,7 @@ double rig_starved(const struct rig_reading *r, int threads)
     return r->starved_ns > 0 && wall > 0 ? (double)r->starved_ns / fmax(wanted, wall) : 0;
 }
 
-void rig_add_stages_json(const struct pipeline_counters *c, struct str *out)
+static void add_stages(const struct pipeline_counters *c, struct str *out)
 {
     json_add_key(out, "stages");
     str_add(out, "{");
@@ -131,4 +131,28 @@ void rig_add_stages_json(const struct pipeline_counters *c, struct str *out)
         str_add(out, "}");
     }
     str_add(out, "}");
+}
+
+void rig_add_json(const struct rig_reading *r, struct str *out)
+{
+    json_add_real(out, "samples", (double)r->samples);
+    json_add_real(out, "wall_ns", (double)r->wall_ns);
+    json_add_real(out, "cpu_ns", (double)r->cpu_ns);
+    json_add_real(out, "starved_ns", r->starved_ns < 0 ? NAN : (double)r->starved_ns);
+    json_add_real(out, "read_bytes", (double)r->counters.read_bytes);
+    json_add_real(out, "storage_bytes", r->disk_bytes < 0 ? NAN : (double)r->disk_bytes);
+    json_add_real(out, "consumer_wait_ns", (double)r->counters.consumer_wait_ns);
+    json_add_real(out, "worker_wait_ns", (double)r->counters.worker_wait_ns);
+    add_stages(&r->counters, out);
+}
+
+void rig_add_read_text(const struct rig_reading *r, struct str *out)
+{
+    const double bytes = (double)r->counters.read_bytes;
+
+    if (bytes <= 0)
+        return;
+    str_printf(out, "%.1f MB/s", bytes * 1e3 / (double)r->wall_ns);
+    if (r->disk_bytes >= 0) /* readahead may fetch what is not used in the window */
+        str_printf(out, ", %.0f %% from storage", fmin(100, 100 * (double)r->disk_bytes / bytes));
 }

@@ -50,7 +50,9 @@ double rig_rate(const struct rig_reading *r);
 /* Share of its time that this many threads lost because they wanted a processor and waited for it;
  * where more wanted one, of those. 0: not known. */
 double rig_starved(const struct rig_reading *r, int threads);
-/* Appends "stages": {"read": {"samples": N, "busy_ns": N, "cpu_ns": N}, ...}, those that ran. */
-void rig_add_stages_json(const struct pipeline_counters *c, struct str *out);
+/* Appends the reading as members of an object, the counters of the stages that ran among them. */
+void rig_add_json(const struct rig_reading *r, struct str *out);
+/* Appends "105.3 MB/s, 100 % from storage"; nothing when nothing was read. */
+void rig_add_read_text(const struct rig_reading *r, struct str *out);
 
 #endif

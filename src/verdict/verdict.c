@@ -2,9 +2,6 @@
 
 #include <math.h>
 
-/* Threads that waited for a processor for more than this share of their time are held up by that.
- */
-static const double starved_share = 0.2;
 /* A process that uses more than this of its processors has them. */
 static const double used_share = 0.85;
 
@@ -15,11 +12,6 @@ const char *stave_name(enum stave s)
         [STAVE_COPY] = "copy", [STAVE_COMPUTE] = "compute", [STAVE_CORES] = "cores"};
 
     return names[s];
-}
-
-static double tolerance(const struct staves *s)
-{
-    return s->tolerance > 0 ? s->tolerance : VERDICT_TOLERANCE;
 }
 
 /* The level at which every processor is busy with this run. */
@@ -41,8 +33,8 @@ static enum stave device_stage(const struct staves *s)
  * for it, unless they wait for a processor. */
 static int is_read_out(const struct staves *s)
 {
-    return s->alone[STAVE_READ] > 0 && s->read_starved <= starved_share &&
-           s->alone[STAVE_READ] <= s->loader * (1 + tolerance(s));
+    return s->alone[STAVE_READ] > 0 && s->read_starved <= VERDICT_STARVED &&
+           s->alone[STAVE_READ] <= s->loader * (1 + VERDICT_TOLERANCE);
 }
 
 /* Otherwise the stage that takes most of a thread's time. */
@@ -94,7 +86,7 @@ static void judge_loader(const struct staves *s, struct verdict *v)
 {
     v->shortest = is_read_out(s) ? STAVE_READ : loader_stage(s);
     v->next = s->device;
-    if (!is_read_out(s) && s->loader_starved > starved_share)
+    if (!is_read_out(s) && s->loader_starved > VERDICT_STARVED)
         judge_cores(s, v, (struct load){s->loader, s->loader_cpu_s, s->loader_starved});
     else if (v->shortest == STAVE_READ)
         v->next = fmin(s->device, without_read(s));
@@ -106,7 +98,7 @@ static void judge_device(const struct staves *s, struct verdict *v)
 {
     v->shortest = device_stage(s);
     v->next = s->loader;
-    if (s->device_starved > starved_share)
+    if (s->device_starved > VERDICT_STARVED)
         judge_cores(s, v, (struct load){s->device, s->device_cpu_s, s->device_starved});
 }
 
@@ -120,12 +112,12 @@ struct verdict verdict_find(const struct staves *s)
         judge_loader(s, &v);
     else
         judge_device(s, &v);
-    if (cores < lower * (1 - tolerance(s)) && v.shortest != STAVE_CORES) {
+    if (cores < lower * (1 - VERDICT_TOLERANCE) && v.shortest != STAVE_CORES) {
         v.shortest = STAVE_CORES;
         v.next = lower;
         add_needs(s, &v);
     } else if (v.shortest != STAVE_CORES) {
-        v.balanced = higher <= lower * (1 + tolerance(s));
+        v.balanced = higher <= lower * (1 + VERDICT_TOLERANCE);
     }
     return v;
 }

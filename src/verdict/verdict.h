@@ -42,10 +42,12 @@ struct staves {
     double read_more; /* rate of reading alone with more threads, and how many: does it scale? */
     int more_threads;
     double sample_bytes; /* as stored */
-    double tolerance;    /* of a level, relative; 0: VERDICT_TOLERANCE */
 };
 
+/* Of a level, relative. */
 #define VERDICT_TOLERANCE 0.1
+/* Who loses more than this share of its time waiting for a processor is held up by that. */
+#define VERDICT_STARVED 0.2
 
 struct verdict {
     enum stave shortest;

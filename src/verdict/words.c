@@ -76,8 +76,9 @@ static void add_read(const struct staves *s, const struct verdict *v, struct str
 
 static void add_loader_stage(const struct staves *s, const struct verdict *v, struct str *out)
 {
-    str_printf(out, "The %d loader thread%s spend%s %.0f %% of the time there", s->threads,
-               plural(s->threads), s->threads == 1 ? "s" : "", share_of_loader(s, v->shortest));
+    str_printf(out, "The %d loader thread%s spend%s %.0f %% of the time there; alone it reaches %s",
+               s->threads, plural(s->threads), s->threads == 1 ? "s" : "",
+               share_of_loader(s, v->shortest), rate(s->alone[v->shortest]).s);
     if (v->more_threads > 0 || v->more_cpus > 0) {
         str_add(out, "; ");
         add_need(v, out);
@@ -141,7 +142,7 @@ static void add_prediction(const struct staves *s, const struct verdict *v, stru
         str_printf(out,
                    " Together the stages cost each other that much: they share processors%s and "
                    "memory bandwidth.",
-                   s->run_starved > 0.2 ? " (threads waited for one)" : "");
+                   s->run_starved > VERDICT_STARVED ? " (threads waited for one)" : "");
     else if (off > 100 * VERDICT_TOLERANCE)
         str_add(out, " The machine was faster than while the stages ran alone; measure again.");
     str_add(out, "\n");
@@ -153,8 +154,7 @@ void verdict_add_words(const struct staves *s, const struct verdict *v, struct s
         str_printf(out,
                    "Balanced: the loader gives %s %s/s and the model takes %s, level within %.0f "
                    "%%; raising one alone gains nothing.\n",
-                   rate(s->loader).s, s->unit, rate(s->device).s,
-                   100 * (s->tolerance > 0 ? s->tolerance : VERDICT_TOLERANCE));
+                   rate(s->loader).s, s->unit, rate(s->device).s, 100 * VERDICT_TOLERANCE);
     else {
         str_printf(
             out, "%s is the shortest stave: %s %s/s, the loader gives %s and the model takes %s.\n",
