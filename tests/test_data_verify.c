@@ -380,6 +380,32 @@ static void test_the_document(void **state)
     remove_dir(dir);
 }
 
+/* What belongs to another option is refused without it, not passed over. */
+static void test_options_that_would_do_nothing(void **state)
+{
+    static const char *const of_verify[] = {"--json",          "-p quick",
+                                            "--classes 3",     "--label-offset 1",
+                                            "--num-threads 2", "--max-pixels 9"};
+    static const char *const of_like[] = {"--samples 3", "--photos x", "--seed 3"};
+    char *const dir = temp_dir(), *said;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(of_verify); i++) {
+        said =
+            program_run(dir, 2, "prepare resnet50 --from %s --to %s/x %s", dir, dir, of_verify[i]);
+        assert_says(said, " belongs to --verify DIR; say that, too, or leave it out");
+        free(said);
+    }
+    for (size_t i = 0; i < COUNT_OF(of_like); i++) {
+        said = program_run(dir, 2, "prepare resnet50 --sample --to %s/x %s", dir, of_like[i]);
+        assert_says(said, " belongs to --like NAME; say that, too, or leave it out");
+        free(said);
+    }
+    free(program_run(dir, 2, "prepare resnet50 --verify %s --format tfrecord", dir));
+    free(program_run(dir, 2, "prepare resnet50 --verify %s --shards 2", dir));
+    remove_dir(dir);
+}
+
 static void test_wrong_calls(void **state)
 {
     char *const dir = temp_dir();
@@ -406,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_class_folders_that_differ),
         cmocka_unit_test(test_a_split_that_is_missing),
         cmocka_unit_test(test_the_document),
+        cmocka_unit_test(test_options_that_would_do_nothing),
         cmocka_unit_test(test_wrong_calls),
     };
 

@@ -104,8 +104,9 @@ static int prepare(const char *name, const struct prepare_settings *s)
 
     if (!w)
         return err(E_USAGE, "no workload is called %s; stave list shows them", name);
-    if (s->index && (s->from || s->to || s->sample))
-        return err(E_USAGE, "--index converts nothing; leave --from, --to and --sample out");
+    if (s->index && (s->from || s->to || s->sample || s->like))
+        return err(E_USAGE,
+                   "--index converts nothing; leave --from, --to, --sample and --like out");
     if (s->index)
         return rebuild_index(s->index);
     if (!s->to)
@@ -127,10 +128,31 @@ static int verify(const char *name, const struct prepare_settings *own,
 
     if (!w)
         return err(E_USAGE, "no workload is called %s; stave list shows them", name);
-    if (own->index || own->from || own->to || own->sample || own->like)
-        return err(E_USAGE, "--verify changes nothing; leave --from, --to, --index, --sample and "
-                            "--like out");
+    if (own->index || own->from || own->to || own->sample || own->like || own->format ||
+        own->shards > 1)
+        return err(E_USAGE, "--verify changes nothing; leave --from, --to, --format, --shards, "
+                            "--index, --sample and --like out");
     return verify_data(w, s);
+}
+
+/* An option that would do nothing, since the one that it belongs to is not there. */
+static int refuse_idle(const struct command_line *l, const char *name, const char *owner)
+{
+    if (!command_line_says(l, name))
+        return 0;
+    return err(E_USAGE, "--%s belongs to %s; say that, too, or leave it out", name, owner);
+}
+
+static int work(const struct command_line *l, const struct prepare_settings *own,
+                const struct verify_settings *look)
+{
+    static const char *const of_like[] = {"samples", "photos", "seed"};
+
+    for (size_t i = 0; !own->like && i < COUNT_OF(of_like); i++)
+        TRY(refuse_idle(l, of_like[i], "--like NAME"));
+    for (size_t i = 0; !look->dir && i < verify_options.n_rows; i++)
+        TRY(refuse_idle(l, verify_options.rows[i].name, "--verify DIR"));
+    return look->dir ? verify(l->args[0], own, look) : prepare(l->args[0], own);
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -145,7 +167,7 @@ static int run(const struct command *self, int argc, char **argv)
     command_line_bind(&line, &verify_options, &look);
     rc = command_line_parse(&line);
     if (rc == 0)
-        rc = look.dir ? verify(line.args[0], &own, &look) : prepare(line.args[0], &own);
+        rc = work(&line, &own, &look);
     else if (rc > 0)
         rc = EXIT_REACHED;
     command_line_release(&line);
