@@ -1,59 +1,12 @@
 /* Decoding against libjpeg used in the plainest way, and against everything a file can do wrong. */
-#include "test_data_fixture.h"
-
-#include <math.h>
+#include "plain_jpeg.h"
 
 #include "data/decode.h"
 #include "data/jpeg_encode.h"
 
 enum { WIDTH = 171, HEIGHT = 133 };
 
-static const struct jpeg_kind kinds[] = {
-    {.name = "grey", .components = 1},
-    {.name = "4:2:0", .components = 3, .h = 2, .v = 2},
-    {.name = "4:4:4", .components = 3, .h = 1, .v = 1},
-    {.name = "4:2:2", .components = 3, .h = 2, .v = 1},
-    {.name = "4:4:0", .components = 3, .h = 1, .v = 2},
-    {.name = "4:1:1", .components = 3, .h = 4, .v = 1},
-    {.name = "progressive", .components = 3, .h = 2, .v = 2, .progressive = 1},
-    {.name = "progressive grey", .components = 1, .progressive = 1},
-    {.name = "restart", .components = 3, .h = 2, .v = 2, .restart = 1},
-    {.name = "arithmetic", .components = 3, .h = 2, .v = 2, .arithmetic = 1},
-    {.name = "rgb", .components = 3, .rgb = 1},
-    {.name = "ycck", .components = 4},
-    {.name = "cmyk without marker", .components = 4, .no_adobe = 1},
-};
-
 static const struct rect whole_picture = {0, 0, WIDTH, HEIGHT};
-
-/* libjpeg in the plainest way: all rows, no skipping; grey and colour come as RGB. */
-static uint8_t *full_decode(const struct bytes *jpeg)
-{
-    struct jpeg_decompress_struct d;
-    struct jpeg_error_mgr errors;
-    uint8_t *px = xmalloc((size_t)WIDTH * HEIGHT * 4);
-
-    d.err = jpeg_std_error(&errors);
-    jpeg_create_decompress(&d);
-    jpeg_mem_src(&d, jpeg->data, (unsigned long)jpeg->n);
-    jpeg_read_header(&d, TRUE);
-    d.out_color_space = d.num_components == 4 ? JCS_CMYK : JCS_RGB;
-    d.dct_method = JDCT_ISLOW;
-    jpeg_start_decompress(&d);
-    while (d.output_scanline < d.output_height) {
-        uint8_t *row =
-            px + (size_t)d.output_scanline * d.output_width * (size_t)d.output_components;
-        jpeg_read_scanlines(&d, &row, 1);
-    }
-    if (d.output_components == 4)
-        for (int i = 0; i < WIDTH * HEIGHT; i++)
-            for (int c = 0; c < 3; c++)
-                px[i * 3 + c] =
-                    (uint8_t)lround((double)px[i * 4 + c] * (double)px[i * 4 + 3] / 255.0);
-    jpeg_finish_decompress(&d);
-    jpeg_destroy_decompress(&d);
-    return px;
-}
 
 static int decode(struct decoder *d, const struct bytes *b, struct rect r, struct image *out)
 {
@@ -80,12 +33,6 @@ static void check_crop(const char *name, const uint8_t *full, const struct image
         }
 }
 
-static int draw(unsigned *state, int n)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return (int)((*state >> 8) % (unsigned)n);
-}
-
 static void test_a_crop_equals_the_full_decode_cropped(void **state)
 {
     uint8_t *const px = picture_new(WIDTH, HEIGHT, 1);
@@ -96,15 +43,18 @@ static void test_a_crop_equals_the_full_decode_cropped(void **state)
 
     (void)state;
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+        struct rect whole;
         uint8_t *full;
 
         make_jpeg(&kinds[k], px, WIDTH, HEIGHT, &jpeg);
-        full = full_decode(&jpeg);
+        full = full_decode(&jpeg, 1, &whole);
+        assert_int_equal(whole.width, WIDTH);
         for (int i = 0; i < 200; i++) {
-            struct rect r = {.width = 1 + draw(&seed, WIDTH), .height = 1 + draw(&seed, HEIGHT)};
+            struct rect r = {.width = 1 + draw_below(&seed, WIDTH),
+                             .height = 1 + draw_below(&seed, HEIGHT)};
 
-            r.x = draw(&seed, WIDTH - r.width + 1);
-            r.y = draw(&seed, HEIGHT - r.height + 1);
+            r.x = draw_below(&seed, WIDTH - r.width + 1);
+            r.y = draw_below(&seed, HEIGHT - r.height + 1);
             if (i == 0)
                 r = whole_picture;
             assert_int_equal(decode(d, &jpeg, r, &got), 0);
@@ -434,10 +384,10 @@ static void test_random_damage_is_survived(void **state)
 
             bad.n = 0;
             bytes_add(&bad, good.data, good.n);
-            for (int i = draw(&seed, 8); i >= 0; i--)
-                bad.data[draw(&seed, (int)bad.n)] = (uint8_t)draw(&seed, 256);
+            for (int i = draw_below(&seed, 8); i >= 0; i--)
+                bad.data[draw_below(&seed, (int)bad.n)] = (uint8_t)draw_below(&seed, 256);
             if (round % 4 == 0)
-                bad.n = (size_t)draw(&seed, (int)bad.n);
+                bad.n = (size_t)draw_below(&seed, (int)bad.n);
             rc = decode(d, &bad, (struct rect){0}, &got);
             assert_true(rc == 0 || rc == E_DATA);
         }

@@ -1,6 +1,7 @@
 /* Pictures made smaller while they are decoded: the decoder against libjpeg used in the plainest
  * way, the view against its geometry, the stage against the full decode. */
-#include "test_data_fixture.h"
+#include "hard_patch.h"
+#include "plain_jpeg.h"
 
 #include <math.h>
 
@@ -8,58 +9,7 @@
 #include "data/decode.h"
 #include "data/stage.h"
 
-static const struct jpeg_kind kinds[] = {
-    {.name = "grey", .components = 1},
-    {.name = "4:2:0", .components = 3, .h = 2, .v = 2},
-    {.name = "4:4:4", .components = 3, .h = 1, .v = 1},
-    {.name = "4:2:2", .components = 3, .h = 2, .v = 1},
-    {.name = "4:4:0", .components = 3, .h = 1, .v = 2},
-    {.name = "4:1:1", .components = 3, .h = 4, .v = 1},
-    {.name = "progressive", .components = 3, .h = 2, .v = 2, .progressive = 1},
-    {.name = "restart", .components = 3, .h = 2, .v = 2, .restart = 1},
-    {.name = "arithmetic", .components = 3, .h = 2, .v = 2, .arithmetic = 1},
-    {.name = "ycck", .components = 4},
-};
-
 enum { WIDTH = 203, HEIGHT = 157 };
-
-/* All of the picture at 1 / by, in RGB or CMYK. */
-static uint8_t *full_decode(const struct bytes *jpeg, int by, struct rect *whole)
-{
-    struct jpeg_decompress_struct d;
-    struct jpeg_error_mgr errors;
-    uint8_t *px;
-
-    d.err = jpeg_std_error(&errors);
-    jpeg_create_decompress(&d);
-    jpeg_mem_src(&d, jpeg->data, (unsigned long)jpeg->n);
-    jpeg_read_header(&d, TRUE);
-    d.out_color_space = d.num_components == 4 ? JCS_CMYK : JCS_RGB;
-    d.dct_method = JDCT_ISLOW;
-    d.scale_num = 1;
-    d.scale_denom = (unsigned)by;
-    jpeg_start_decompress(&d);
-    *whole = (struct rect){.width = (int)d.output_width, .height = (int)d.output_height};
-    px = xmalloc((size_t)d.output_width * d.output_height * (size_t)d.output_components);
-    while (d.output_scanline < d.output_height) {
-        uint8_t *row =
-            px + (size_t)d.output_scanline * d.output_width * (size_t)d.output_components;
-
-        jpeg_read_scanlines(&d, &row, 1);
-    }
-    for (int i = 0; d.output_components == 4 && i < whole->width * whole->height; i++)
-        for (int c = 0; c < 3; c++)
-            px[i * 3 + c] = (uint8_t)lround(px[i * 4 + c] * px[i * 4 + 3] / 255.0);
-    jpeg_finish_decompress(&d);
-    jpeg_destroy_decompress(&d);
-    return px;
-}
-
-static int draw(unsigned *state, int n)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return (int)((*state >> 8) % (unsigned)n);
-}
 
 static void check_crops(struct decoder *d, const struct jpeg_kind *kind, const struct bytes *jpeg,
                         int by)
@@ -71,11 +21,11 @@ static void check_crops(struct decoder *d, const struct jpeg_kind *kind, const s
 
     assert_int_equal(whole.width, (WIDTH + by - 1) / by);
     for (int i = 0; i < 60; i++) {
-        struct rect r = {.width = 1 + draw(&seed, whole.width),
-                         .height = 1 + draw(&seed, whole.height)};
+        struct rect r = {.width = 1 + draw_below(&seed, whole.width),
+                         .height = 1 + draw_below(&seed, whole.height)};
 
-        r.x = draw(&seed, whole.width - r.width + 1);
-        r.y = draw(&seed, whole.height - r.height + 1);
+        r.x = draw_below(&seed, whole.width - r.width + 1);
+        r.y = draw_below(&seed, whole.height - r.height + 1);
         assert_int_equal(decoder_begin(d, jpeg->data, jpeg->n, &smaller), 0);
         assert_int_equal(smaller.width, WIDTH); /* whatever the one before was shrunk to */
         assert_int_equal(decoder_shrink(d, by + by / 2, &smaller), by);
@@ -112,9 +62,6 @@ static void test_a_crop_equals_the_smaller_picture_cropped(void **state)
 /* PNG can not; a picture to be turned is not; nobody who wants all pixels gets fewer. */
 static void test_what_stays_as_large_as_it_is(void **state)
 {
-    static const uint8_t exif[] = {0xFF, 0xE1, 0, 34, 'E', 'x', 'i', 'f', 0, 0,  'M', 'M',
-                                   0,    42,   0, 0,  0,   8,   0,   1,   1, 18, 0,   3,
-                                   0,    0,    0, 1,  0,   6,   0,   0,   0, 0,  0,   0};
     uint8_t *const px = picture_new(64, 48, 1);
     struct decoder *const d = decoder_new(0);
     struct bytes jpeg = {0}, turned = {0}, png = {0};
@@ -130,9 +77,8 @@ static void test_what_stays_as_large_as_it_is(void **state)
     assert_int_equal(decoder_begin(d, png.data, png.n, &whole), 0);
     assert_int_equal(decoder_shrink(d, 8, &whole), 1);
     assert_int_equal(whole.width, 64);
-    bytes_add(&turned, jpeg.data, 2);
-    bytes_add(&turned, exif, sizeof(exif));
-    bytes_add(&turned, jpeg.data + 2, jpeg.n - 2);
+    bytes_add(&turned, jpeg.data, jpeg.n);
+    add_orientation(&turned, 0, 6);
     assert_int_equal(decoder_begin(d, turned.data, turned.n, &whole), 0);
     assert_int_equal(decoder_shrink(d, 8, &whole), 8); /* the tag is ignored */
     decoder_set_exif(d, EXIF_APPLY);

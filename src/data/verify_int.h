@@ -11,7 +11,7 @@ struct verify_sample {
     char *reason;      /* heap; NULL when good */
     uint64_t checksum; /* of the picture's bytes */
     uint64_t twin;     /* index + 1 of the first sample with the same bytes; 0: none */
-    int64_t label;     /* as stored, when state is not SAMPLE_LABEL_UNREAD and n_bytes is known */
+    int64_t label;     /* as stored, when has_label */
     uint32_t n_bytes;
     int32_t width, height; /* 0: not decoded */
     uint16_t traits;
