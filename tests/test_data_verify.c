@@ -316,6 +316,34 @@ static void test_class_folders_that_differ(void **state)
     remove_dir(dir);
 }
 
+/* The first name of them stands in the note, whatever order the listing has. */
+static void test_what_is_no_file_is_named(void **state)
+{
+    static const char *const dangling[] = {"train/a/7", "train/a/3 of 4", "train/a/9"};
+    char *const dir = temp_dir();
+    struct str said = STR_INIT;
+    struct verify v;
+
+    (void)state;
+    put_jpeg(dir, "train/a", "1.jpg", 20, 1);
+    put_jpeg(dir, "val/a", "1.jpg", 20, 2);
+    make_dir(dir, "train/a/5");
+    for (size_t i = 0; i < COUNT_OF(dangling); i++) {
+        char *const path = file_join(dir, dangling[i]);
+
+        assert_int_equal(symlink("nowhere", path), 0);
+        free(path);
+    }
+    v = look(dir, 10, &said);
+    assert_int_equal(v.n[VERIFY_NOTE], 1);
+    assert_int_equal(verify_findings(&v), 0);
+    assert_says(said.s,
+                "/train/a holds 4 entries that are no files, the first 3 of 4; they are left out");
+    verify_release(&v);
+    str_release(&said);
+    remove_dir(dir);
+}
+
 static void test_a_split_that_is_missing(void **state)
 {
     char *const dir = temp_dir(), *const nowhere = file_join(dir, "nowhere");
@@ -430,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_what_is_usual_is_not_odd),
         cmocka_unit_test(test_the_same_file_twice),
         cmocka_unit_test(test_class_folders_that_differ),
+        cmocka_unit_test(test_what_is_no_file_is_named),
         cmocka_unit_test(test_a_split_that_is_missing),
         cmocka_unit_test(test_the_document),
         cmocka_unit_test(test_options_that_would_do_nothing),

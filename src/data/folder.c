@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,9 +64,20 @@ static mode_t type_of(DIR *dir, const struct dirent *e)
     return fstatat(dirfd(dir), e->d_name, &st, 0) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
-/* Adds the names of one type in the folder rel (below the root; prefix goes in front of each name),
- * sorted. *n_other counts what was passed over. */
-static int list_folder(struct source *s, const char *rel, mode_t type, size_t *n_other)
+/* What was passed over in a folder. */
+struct others {
+    size_t n;
+    char first[NAME_MAX + 1];
+};
+
+static void pass_over(struct others *o, const char *name)
+{
+    if (o->n++ == 0 || strcmp(name, o->first) < 0)
+        snprintf(o->first, sizeof(o->first), "%s", name);
+}
+
+/* Adds the names of one type in the folder rel, below the root, sorted. */
+static int list_folder(struct source *s, const char *rel, mode_t type, struct others *others)
 {
     struct folder *const f = s->state;
     struct names *const list = type == S_IFDIR ? &f->classes : &f->files;
@@ -86,7 +98,7 @@ static int list_folder(struct source *s, const char *rel, mode_t type, size_t *n
         if (e->d_name[0] == '.')
             continue;
         if (type_of(dir, e) != type)
-            ++*n_other;
+            pass_over(others, e->d_name);
         else if (type == S_IFDIR)
             names_add(list, arena_strdup(&f->arena, e->d_name));
         else
@@ -103,15 +115,15 @@ static int list_class(struct source *s, int c)
 {
     struct folder *const f = s->state;
     const size_t first = f->files.n;
-    size_t n_other = 0;
+    struct others others = {0};
 
-    TRY(source_damaged(s, list_folder(s, f->classes.s[c], S_IFREG, &n_other)));
+    TRY(source_damaged(s, list_folder(s, f->classes.s[c], S_IFREG, &others)));
     if (f->files.n == first)
         source_note(s, "class folder %s/%s is empty; it keeps its class number %d", s->path,
                     f->classes.s[c], c);
-    if (n_other)
-        source_note(s, "%s/%s holds %zu entries that are no files; they are left out", s->path,
-                    f->classes.s[c], n_other);
+    if (others.n)
+        source_note(s, "%s/%s holds %zu entries that are no files, the first %s; they are left out",
+                    s->path, f->classes.s[c], others.n, others.first);
     f->class_of = xrealloc(f->class_of, f->files.n * sizeof(*f->class_of));
     for (size_t i = first; i < f->files.n; i++)
         f->class_of[i] = c;
@@ -121,13 +133,13 @@ static int list_class(struct source *s, int c)
 static int folder_open(struct source *s)
 {
     struct folder *const f = xcalloc(1, sizeof(*f));
-    size_t n_other = 0;
+    struct others others = {0};
 
     s->state = f;
     f->fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f->fd < 0)
         return err(E_IO, "open the folder %s: %s", s->path, strerror(errno));
-    TRY(list_folder(s, ".", S_IFDIR, &n_other));
+    TRY(list_folder(s, ".", S_IFDIR, &others));
     if (f->classes.n == 0)
         return err(E_DATA, "%s holds no class folders; expected %s/CLASS/IMAGE", s->path, s->path);
     s->n_classes = (int)f->classes.n;
