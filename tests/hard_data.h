@@ -156,6 +156,14 @@ UNUSED_FUNCTION void assert_reason(const struct pass *p, int i, const char *part
         fail_msg("variant %d: \"%s\" does not say \"%s\"", i, p->reason[i], part);
 }
 
+/* What is printed stays one line a message, without control characters. */
+UNUSED_FUNCTION void assert_clean(const char *text)
+{
+    for (const char *p = text; *p; p++)
+        if (((unsigned char)*p < 0x20 && *p != '\n') || *p == 0x7F)
+            fail_msg("byte %02x is printed: %s", (unsigned char)*p, text);
+}
+
 /* What a JPEG decodes to, by libjpeg in the plainest way. */
 UNUSED_FUNCTION void plain_decode(const struct bytes *jpeg, uint8_t *px)
 {

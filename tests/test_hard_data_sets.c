@@ -73,14 +73,6 @@ static const char *const odd_names[] = {"-rf",
                                         "ﬁne\xE2\x80\xAE"};
 enum { N_ODD = COUNT_OF(odd_names) };
 
-/* What is printed stays one line a message, without control characters. */
-static void assert_clean(const char *text)
-{
-    for (const char *p = text; *p; p++)
-        if (((unsigned char)*p < 0x20 && *p != '\n') || *p == 0x7F)
-            fail_msg("byte %02x is printed: %s", (unsigned char)*p, text);
-}
-
 /* Kind i of the pictures that the result counts. */
 static void make_odd(int i, struct bytes *out)
 {

@@ -66,13 +66,6 @@ static int count_outcome(const char *outcome)
     return n;
 }
 
-static void assert_clean(const char *text)
-{
-    for (const char *p = text; *p; p++)
-        if (((unsigned char)*p < 0x20 && *p != '\n') || *p == 0x7F)
-            fail_msg("byte %02x is printed", (unsigned char)*p);
-}
-
 static void test_every_hard_file_has_its_line(void **state)
 {
     char *const dir = temp_dir();

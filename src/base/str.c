@@ -58,12 +58,11 @@ void str_add_real(struct str *b, double v)
     str_add(b, text);
 }
 
-void str_printf(struct str *b, const char *fmt, ...)
+void str_vprintf(struct str *b, const char *fmt, va_list ap)
 {
-    va_list ap, again;
+    va_list again;
     int n;
 
-    va_start(ap, fmt);
     va_copy(again, ap);
     n = vsnprintf(NULL, 0, fmt, ap);
     ASSERT(n >= 0);
@@ -71,6 +70,14 @@ void str_printf(struct str *b, const char *fmt, ...)
     vsnprintf(b->s + b->len, (size_t)n + 1, fmt, again);
     b->len += (size_t)n;
     va_end(again);
+}
+
+void str_printf(struct str *b, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    str_vprintf(b, fmt, ap);
     va_end(ap);
 }
 

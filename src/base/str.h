@@ -4,6 +4,7 @@
 #ifndef STAVE_BASE_STR_H
 #define STAVE_BASE_STR_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 struct str {
@@ -20,6 +21,7 @@ void str_reset(struct str *b); /* empties, keeps the memory */
 void str_add(struct str *b, const char *s);
 void str_add_bytes(struct str *b, const void *bytes, size_t n);
 void str_printf(struct str *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void str_vprintf(struct str *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 /* Appends the fewest digits, six or more, that read back as the same number. */
 void str_add_real(struct str *b, double v);
 /* Appends s as a JSON string with its quotes. Bytes that are not UTF-8 become \u00XX, so any file

@@ -50,19 +50,15 @@ struct words {
 __attribute__((format(printf, 3, 4))) static void add(struct words *w, enum verify_outcome outcome,
                                                       const char *fmt, ...)
 {
-    char *text;
     va_list ap;
 
-    va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        out_of_memory(0);
-    va_end(ap);
     if (w->text.len == 0)
         w->outcome = outcome;
     else
         str_add(&w->text, "; ");
-    str_add(&w->text, text);
-    free(text);
+    va_start(ap, fmt);
+    str_vprintf(&w->text, fmt, ap);
+    va_end(ap);
 }
 
 /* ---- names ---- */
@@ -205,15 +201,14 @@ static void tell_sample(const struct teller *t, uint64_t i)
 __attribute__((format(printf, 4, 5))) static void
 say(const struct teller *t, enum verify_outcome outcome, const char *where, const char *fmt, ...)
 {
-    char *what;
+    struct str what = STR_INIT;
     va_list ap;
 
     va_start(ap, fmt);
-    if (vasprintf(&what, fmt, ap) < 0)
-        out_of_memory(0);
+    str_vprintf(&what, fmt, ap);
     va_end(ap);
-    t->tell(t->context, &(struct verify_item){outcome, t->split, -1, where, what});
-    free(what);
+    t->tell(t->context, &(struct verify_item){outcome, t->split, -1, where, what.s});
+    str_release(&what);
 }
 
 static void tell_class_names(const struct teller *t, const struct source *s)

@@ -12,18 +12,17 @@ static const char *const names[FINDING_LEVELS] = {
 void finding_add(struct findings *f, enum finding_level level, const char *where, const char *fmt,
                  ...)
 {
+    struct str text = STR_INIT;
     va_list args;
-    char *text;
 
     va_start(args, fmt);
-    if (vasprintf(&text, fmt, args) < 0)
-        out_of_memory(0);
+    str_vprintf(&text, fmt, args);
     va_end(args);
     if (f->n == f->room) {
         f->room = f->room ? 2 * f->room : 16;
         f->all = xrealloc(f->all, f->room * sizeof(*f->all));
     }
-    f->all[f->n++] = (struct finding){level, xstrdup(where), text};
+    f->all[f->n++] = (struct finding){level, xstrdup(where), str_detach(&text)};
     f->count[level]++;
 }
 
