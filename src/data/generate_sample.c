@@ -1,7 +1,6 @@
 /* One sample: a window of a photograph, shrunk, with grain, encoded at the quality that gives the
  * bytes asked for. */
 #include <math.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "data/generate_int.h"

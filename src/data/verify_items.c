@@ -1,6 +1,5 @@
 /* What there is to say of a data set, in words. */
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -1,7 +1,6 @@
 #include "rules/findings.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
