@@ -284,6 +284,21 @@ static void test_hopeless(void **state)
     }
 }
 
+/* Where the rate changes nothing, the start stays. */
+static void test_all_alike(void **state)
+{
+    struct rate_search *const s = new_search(&around);
+    struct rate_result r;
+
+    (void)state;
+    /* six rates, three budgets */
+    assert_int_equal(tell_all(&(struct rate_reading){.quality = 1}, s), 18);
+    assert_int_equal(rate_search_result(s, &r), 0);
+    assert_true(r.rate == around.rate);
+    assert_string_equal(r.end, "all rates did equally well");
+    rate_search_free(s);
+}
+
 /* Accuracy is loss turned round: the same trials. */
 static void test_accuracy(void **state)
 {
@@ -393,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_rate_goes_with_batch),
         cmocka_unit_test(test_divergence_is_not_tried_larger),
         cmocka_unit_test(test_hopeless),
+        cmocka_unit_test(test_all_alike),
         cmocka_unit_test(test_accuracy),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_nonsense_ends),

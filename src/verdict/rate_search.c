@@ -114,19 +114,21 @@ static int diverges(const struct rate_search *s, double rate)
     return 0;
 }
 
-static int is_known(const struct rate_search *s, double rate)
+/* The trial of this rate with this batch; -1: none. */
+static int find_trial(const struct rate_search *s, double rate)
 {
     for (int i = 0; i < s->n_trials; i++)
         if (s->trial[i].batch == s->batch && fabs(log(rate / s->trial[i].rate)) < 0.03)
-            return 1;
-    return 0;
+            return i;
+    return -1;
 }
 
 static void propose(struct rate_search *s, double rate, const char *why, ...)
 {
     va_list args;
 
-    if (s->n_trials == RATE_TRIALS || is_known(s, rate) || diverges(s, rate) || !isnormal(rate))
+    if (s->n_trials == RATE_TRIALS || find_trial(s, rate) >= 0 || diverges(s, rate) ||
+        !isnormal(rate))
         return;
     struct rate_trial *const t = &s->trial[s->n_trials];
 
@@ -319,15 +321,33 @@ static void extend(struct rate_search *s)
     s->extra += s->n_group > 0;
 }
 
+/* The start, scaled with the batch. */
+static double centre(const struct rate_search *s)
+{
+    return s->set.rate * s->batch / s->set.batch;
+}
+
 /* The batch did not fit: all over again with half of it. */
 static void shrink(struct rate_search *s)
 {
-    const int half = s->no_memory / 2;
-
-    if (half < 1)
+    if (s->no_memory < 2)
         return;
-    s->batch = half;
-    propose_decades(s, s->set.rate * half / s->set.batch);
+    s->batch = s->no_memory / 2;
+    propose_decades(s, centre(s));
+}
+
+/* Several trials came to their end, all at the very same: no rate is better than another. */
+static int all_alike(const struct rate_search *s)
+{
+    const int last = s->set.n_rungs - 1;
+    int n = 0;
+
+    for (int i = 0; i < s->n_trials; i++) {
+        if (complete(s, i) && cost(s, i, last) != cost(s, s->best, last))
+            return 0;
+        n += complete(s, i);
+    }
+    return n > 1;
 }
 
 static void grow(struct rate_search *s)
@@ -379,6 +399,14 @@ static void after_decades(struct rate_search *s)
     if (s->best < 0 && s->no_memory && s->no_memory <= s->batch) {
         shrink(s);
         s->stage = s->n_group ? DECADES : DONE;
+        return;
+    }
+    if (all_alike(s)) {
+        const int start = find_trial(s, centre(s));
+
+        if (start >= 0 && complete(s, start))
+            s->best = start;
+        s->stage = DONE;
         return;
     }
     extend(s);
@@ -469,6 +497,7 @@ int rate_search_ask(struct rate_search *s, struct rate_ask *out)
         s->asked = next_trial(s);
     if (s->asked < 0)
         return finish(s, s->best < 0                  ? "no trial ran to its end"
+                         : all_alike(s)               ? "all rates did equally well"
                          : s->n_trials == RATE_TRIALS ? "the number of trials is used up"
                                                       : "steps of 10 % do not improve it further");
     const struct rate_trial *const t = &s->trial[s->asked];

@@ -3,6 +3,7 @@
  *
  * 1. Powers of ten around the start, from small to large. What diverged is not tried larger. When
  *    the best is the outermost, or all diverged, further powers are added, at most RATE_EXTRA.
+ *    When all came to exactly the same, the search ends with the start.
  * 2. Smaller steps around the best: a factor of 3.2, 1.8, 1.33, then steps of 10 %, walked on while
  *    they improve. The minimum of a parabola through the results (over the rate's logarithm) is
  *    tried as well: it averages noise over all of them.
@@ -54,7 +55,8 @@ struct rate_reading {
 
 struct rate_trial {
     int batch, rungs; /* rungs: budgets completed */
-    double rate, quality[RATE_RUNGS], seconds, budget;
+    double rate, quality[RATE_RUNGS], seconds;
+    double budget; /* what it was given in all, also when it ended before that */
     enum trial_end end;
     char why[120];
 };

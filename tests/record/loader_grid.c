@@ -1,7 +1,8 @@
 /* Records the rate of the input pipeline over a grid of threads and prefetch depths, as the table
- * that tests/test_loader_search.c replays: build/loader_grid KIND >tests/golden/loader_KIND.txt
- * (make build/loader_grid) on a machine that does nothing else; about a minute and a half each.
- * The pictures are made here, and lie in memory.
+ * that tests/test_loader_search.c replays: build/loader_grid KIND ROUNDS
+ * >tests/golden/loader_KIND.txt (make build/loader_grid) on a machine that does nothing else; 3
+ * rounds of paced or latent and 9 of drain take two to two and a half minutes. The pictures are
+ * made here, and lie in memory.
  *
  *   drain   nothing consumes: the decoders' own rate
  *   paced   a consumer that takes 24 ms for most batches and 72 ms for each eighth, without a
@@ -104,11 +105,10 @@ static int by_size(const void *a, const void *b)
 }
 
 static double rates[THREADS][DEPTHS][MAX_ROUNDS];
-static int n_rounds = MAX_ROUNDS;
 
 /* Rounds are interleaved: what disturbs the machine for a while disturbs no single point. What
  * disturbs only slows, so the best round of a point is the nearest to an idle machine's. */
-static void record(const struct kind *k, const struct source *s)
+static void record(const struct kind *k, const struct source *s, int n_rounds)
 {
     for (int r = 0; r < n_rounds; r++)
         for (int t = 0; t < THREADS; t++)
@@ -116,7 +116,7 @@ static void record(const struct kind *k, const struct source *s)
                 rates[t][d][r] = measure(k, s, t + 1, 1 << d);
 }
 
-static void print_table(const struct kind *k)
+static void print_table(const struct kind *k, int n_rounds)
 {
     struct cpus c;
     double spread = 0;
@@ -158,16 +158,16 @@ int main(int argc, char **argv)
     struct source s = {
         .ops = &memory_ops, .path = (char[]){"memory"}, .state = &m, .n_samples = 1 << 20};
 
-    if (argc == 3 && atoi(argv[2]) >= 2 && atoi(argv[2]) <= MAX_ROUNDS)
-        n_rounds = atoi(argv[2]);
-    write_pictures(&m);
-    for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        if (argc >= 2 && !strcmp(argv[1], kinds[i].name)) {
+    const int n_rounds = argc == 3 ? atoi(argv[2]) : 0;
+
+    for (size_t i = 0; i < COUNT_OF(kinds) && n_rounds >= 2 && n_rounds <= MAX_ROUNDS; i++)
+        if (!strcmp(argv[1], kinds[i].name)) {
+            write_pictures(&m);
             m.read_ms = kinds[i].read_ms;
-            record(&kinds[i], &s);
-            print_table(&kinds[i]);
+            record(&kinds[i], &s, n_rounds);
+            print_table(&kinds[i], n_rounds);
             return 0;
         }
-    fprintf(stderr, "usage: loader_grid drain|paced|latent [ROUNDS]\n");
+    fprintf(stderr, "usage: loader_grid drain|paced|latent ROUNDS (2 to %d)\n", MAX_ROUNDS);
     return 2;
 }
