@@ -169,6 +169,7 @@ const struct loader_model loader_models[] = {
     {"split", SPLIT(16, 8), split, {85, 92, 50}, NULL},
     {"recorded paced", GRID(16, 16), recorded, {98, 98, 50}, "loader_paced.txt"},
     {"recorded latent", GRID(16, 16), recorded, {98, 98, 50}, "loader_latent.txt"},
+    {"recorded drain", GRID(16, 16), recorded, {88, 97, 50}, "loader_drain.txt"},
 };
 const int n_loader_models = (int)COUNT_OF(loader_models);
 

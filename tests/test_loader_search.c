@@ -260,11 +260,11 @@ static struct loader_reading nonsense(struct random_stream *draw, int kind, int 
     case 1:
         return (struct loader_reading){.rate = u < 0.5 ? NAN : u < 0.7 ? INFINITY : u};
     case 2:
-        return (struct loader_reading){.rate = 1e9 / (i + 1), .spread = NAN};
+        return (struct loader_reading){.rate = 1e9 / (i + 1)};
     case 3:
-        return (struct loader_reading){.rate = u < 0.1 ? -1 : exp(60 * u - 30), .spread = 5 * u};
+        return (struct loader_reading){.rate = u < 0.1 ? -1 : exp(60 * u - 30)};
     default:
-        return (struct loader_reading){.rate = 10 * u, .failed = u < 0.2, .spread = 1e-300};
+        return (struct loader_reading){.rate = 10 * u, .failed = u < 0.2};
     }
 }
 

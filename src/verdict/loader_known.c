@@ -1,7 +1,6 @@
 /* What a search of the input pipeline knows: its sites, and the surface through them. */
 #include <math.h>
 
-#include "base/err.h"
 #include "verdict/loader_search_int.h"
 
 int loader_site(const struct loader_search *s, struct search_point p)
@@ -55,25 +54,18 @@ int loader_cheap(const struct loader_search *s, double loss)
     return chosen;
 }
 
-/* What was told of each probe counts as much as four repeats; the scatter of real repeats, which
- * also holds what drifts between probes, does the rest. */
+/* The noise that was set counts as much as four repeats; the scatter of real repeats, which also
+ * holds what drifts between probes, does the rest. */
 static double pooled_noise(const struct loader_search *s)
 {
-    double told = 0, square = 0, freedom = 0;
-    int n_told = 0;
+    double square = 0, freedom = 0;
 
-    for (int i = 0; i < s->n_steps; i++)
-        if (!s->step[i].reading.failed && s->step[i].reading.spread > 0) {
-            told += s->step[i].reading.spread * s->step[i].reading.spread;
-            n_told++;
-        }
-    told = n_told ? told / n_told : s->set.noise * s->set.noise;
     for (int i = 0; i < s->n_sites; i++)
         if (s->site[i].n > 1 && s->site[i].mean > 0) {
             square += s->site[i].square / (s->site[i].mean * s->site[i].mean);
             freedom += s->site[i].n - 1;
         }
-    return sqrt((4 * told + square) / (4 + freedom));
+    return sqrt((4 * s->set.noise * s->set.noise + square) / (4 + freedom));
 }
 
 void loader_fit(struct loader_search *s)

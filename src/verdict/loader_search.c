@@ -493,8 +493,6 @@ void loader_search_tell(struct loader_search *s, const struct loader_reading *re
     *r = *reading;
     if (!isfinite(r->rate) || r->rate < 0)
         r->failed = 1;
-    if (!(r->spread > 0 && r->spread < 1))
-        r->spread = 0;
     if (r->failed)
         s->failed[s->n_failed++] = step->point;
     else

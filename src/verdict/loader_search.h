@@ -7,18 +7,18 @@
  *    doubled together once: threads can be useless without depth and the reverse.
  * 2. Looking around. From the best place each setting is doubled on to its bound, also past a place
  *    where it got slower, and halved while little is lost. Threads that fill the cores may be
- * slower than half or twice as many, and a hill climber would stop there.
+ *    slower than half or twice as many, and a hill climber would stop there.
  * 3. Filling in. A smooth surface through all measurements (surface.h) says what is likely at every
  *    other setting. The next probe is the one from which most is to be gained: the expectation of
  *    how much the best known setting improves (knowledge gradient for independent beliefs, Frazier,
  *    Powell, Dayanik 2008). Measuring a place again competes with measuring a new one by the same
  *    rule, so repeats are made where the decision is inside the noise and nowhere else. It ends
- * when the most promising probe is expected to gain less than `gain`, or at the ceiling: when the
- *    best setting is 95 % sure to be within 3 % of it and its estimate is within `equal`.
+ *    when the most promising probe is expected to gain less than `gain`, or at the ceiling: when
+ * the best setting is 95 % sure to be within 3 % of it and its estimate is within `equal`.
  * 4. Economy. Settings that are within `equal` of the best count as equal, and the cheapest is
  *    chosen; a few probes look for cheaper ones that may be equal.
  *
- * The noise of a probe is what tell says or `noise`, corrected by how repeats scatter. A probe that
+ * The noise of a probe is `noise`, corrected by how repeats scatter. A probe that
  * failed is told so, and it and all that need more memory are not asked for again. */
 #ifndef STAVE_VERDICT_LOADER_SEARCH_H
 #define STAVE_VERDICT_LOADER_SEARCH_H
@@ -40,7 +40,6 @@ struct loader_settings {
 struct loader_reading {
     int failed;    /* nonzero: these settings can not be run (memory); the rest is not looked at */
     double rate;   /* finite and >= 0; anything else counts as failed */
-    double spread; /* relative standard deviation of rate; 0: not known */
     int has_waits; /* the two shares of the probe's time are known: */
     double consumer_waited, workers_waited; /* for data; for a free place in the ring */
 };
