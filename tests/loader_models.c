@@ -160,16 +160,16 @@ const struct loader_model loader_models[] = {
     {"plateau", GRID(32, 16), plateau, {96, 97, 85}, NULL},
     {"dip", GRID(32, 16), dip, {96, 97, 80}, NULL},
     {"two hills", GRID(32, 16), two_hills, {96, 97, 80}, NULL},
-    {"cliff", GRID(32, 16), cliff, {70, 85, 15}, NULL},
+    {"cliff", GRID(32, 16), cliff, {85, 95, 30}, NULL},
     {"no memory", GRID(32, 16), no_memory, {96, 97, 85}, NULL},
     {"together", GRID(32, 16), together, {96, 97, 85}, NULL},
     {"seeks", GRID(32, 16), seeks, {96, 97, 85}, NULL},
     {"waves", GRID(32, 16), waves, {96, 97, 85}, NULL},
     {"flat", GRID(32, 16), flat, {96, 97, 85}, NULL},
-    {"split", SPLIT(16, 8), split, {85, 92, 50}, NULL},
+    {"split", SPLIT(16, 8), split, {94, 95, 65}, NULL},
     {"recorded paced", GRID(16, 16), recorded, {98, 98, 50}, "loader_paced.txt"},
     {"recorded latent", GRID(16, 16), recorded, {98, 98, 50}, "loader_latent.txt"},
-    {"recorded drain", GRID(16, 16), recorded, {88, 97, 50}, "loader_drain.txt"},
+    {"recorded drain", GRID(16, 16), recorded, {88, 97, 45}, "loader_drain.txt"},
 };
 const int n_loader_models = (int)COUNT_OF(loader_models);
 

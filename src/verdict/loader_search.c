@@ -68,12 +68,10 @@ static int chosen_site(const struct loader_search *s)
     return loader_cheap(s, s->set.equal);
 }
 
-/* Probes that are kept for looking for cheaper settings: fewer where the noise needs repeats. */
+/* Probes that are kept for looking for cheaper settings. */
 static int economy(const struct loader_search *s)
 {
-    const int most = s->noise > 0.03 ? LOADER_ECONOMY / 3 : LOADER_ECONOMY;
-
-    return s->set.max_probes / 8 < most ? s->set.max_probes / 8 : most;
+    return s->set.max_probes / 8 < LOADER_ECONOMY ? s->set.max_probes / 8 : LOADER_ECONOMY;
 }
 
 /* Asking. */
@@ -125,19 +123,6 @@ static int climb_dim(struct loader_search *s, int d, const struct loader_reading
                name, from.v[d], to.v[d]);
 }
 
-static int climb_all(struct loader_search *s)
-{
-    struct search_point to = s->site[s->climbing].point;
-
-    s->tried[s->space.n_dims] = 1;
-    for (int d = 0; d < s->space.n_dims; d++)
-        if (s->space.dim[d].scale == SEARCH_LOG)
-            to = search_point_step(&s->space, to, d, 1);
-    if (!is_new(s, to))
-        return 0;
-    return ask(s, to, "more of each setting alone did not pay; all together");
-}
-
 static void move_on(struct loader_search *s)
 {
     const int last = loader_site(s, s->step[s->n_steps - 1].point);
@@ -167,7 +152,7 @@ static int climb(struct loader_search *s)
         if (!s->tried[d] && climb_dim(s, d, here))
             return 1;
     }
-    return !s->tried[n] && n > 1 && climb_all(s);
+    return 0;
 }
 
 /* When the start can not be run: half of everything, until something can. */
@@ -184,8 +169,7 @@ static int shrink(struct loader_search *s)
 }
 
 /* Looking around: the next doubling or halving that is not known yet, from the best and from the
- * cheapest that is about as fast: more of another setting may fit beside less of one. Down only
- * while less than a fifth is lost. */
+ * cheapest that is about as fast: more of another setting may fit beside less of one. */
 static int look_along(struct loader_search *s, struct search_point from, int d, int sign)
 {
     struct search_point p = from, next;
@@ -194,13 +178,9 @@ static int look_along(struct loader_search *s, struct search_point from, int d, 
         next = search_point_step(&s->space, from, d, i);
         if (next.v[d] == p.v[d] || loader_excluded(s, next))
             return 0;
-        const int known = loader_site(s, next);
-
-        if (known < 0)
+        if (loader_site(s, next) < 0)
             return ask(s, next, "%s %d -> %d: is it better further %s", s->space.dim[d].name,
                        from.v[d], next.v[d], sign > 0 ? "up" : "down");
-        if (sign < 0 && s->site[known].mean < 0.8 * s->scale)
-            return 0;
     }
     return 0;
 }
@@ -260,15 +240,10 @@ static double distance(const struct loader_search *s, struct search_point a, str
 static void weigh_distance(struct loader_search *s, struct search_point p, struct visit *v)
 {
     double least = INFINITY;
-    int nearest = 0;
 
-    for (int i = 0; i < s->n_sites; i++) {
-        const double to = distance(s, p, s->site[i].point);
-
-        if (to < least)
-            least = to, nearest = i;
-    }
-    if (least > v->most && s->site[nearest].mean >= 0.3 * s->scale) {
+    for (int i = 0; i < s->n_sites; i++)
+        least = fmin(least, distance(s, p, s->site[i].point));
+    if (least > v->most) {
         v->most = least;
         v->point = p;
     }

@@ -3,11 +3,10 @@
  * is a pure function of what it was told.
  *
  * 1. Doubling. From any start one setting at a time is doubled while that pays; where the
- *    measurement says who waited for whom, that chooses the setting. When none pays alone, all are
- *    doubled together once: threads can be useless without depth and the reverse.
+ *    measurement says who waited for whom, that chooses the setting.
  * 2. Looking around. From the best place each setting is doubled on to its bound, also past a place
- *    where it got slower, and halved while little is lost. Threads that fill the cores may be
- *    slower than half or twice as many, and a hill climber would stop there.
+ *    where it got slower, and halved. Threads that fill the cores may be slower than half or twice
+ *    as many, and a hill climber would stop there.
  * 3. Filling in. A smooth surface through all measurements (surface.h) says what is likely at every
  *    other setting. The next probe is the one from which most is to be gained: the expectation of
  *    how much the best known setting improves (knowledge gradient for independent beliefs, Frazier,

@@ -24,8 +24,8 @@ struct loader_search {
     int n_failed;
 
     enum stage stage;
-    int climbing;               /* site that is climbed from; -1 before the first */
-    int tried[SEARCH_DIMS + 1]; /* from there; the last: all together */
+    int climbing;           /* site that is climbed from; -1 before the first */
+    int tried[SEARCH_DIMS]; /* from there */
     int n_explored, n_economy, at_ceiling;
     const char *end;
 

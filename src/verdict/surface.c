@@ -9,7 +9,7 @@
  * setting: with less, nothing that was measured would say anything about its neighbours. */
 static const double lengths[] = {0.7, 1.3, 2.4};
 static const double heights[] = {0.2, 0.4};
-static const double roughs[] = {0, 0.04};
+static const double rough = 0.02; /* standard deviation of each point from the surface */
 
 void surface_init(struct surface *s, int n_dims)
 {
@@ -33,7 +33,7 @@ static double covariance(const struct surface *s, const double *a, const double 
     for (int d = 0; d < s->n_dims; d++)
         square += (a[d] - b[d]) * (a[d] - b[d]) / (s->length[d] * s->length[d]);
     if (square == 0)
-        return s->height * s->height + s->rough * s->rough;
+        return s->height * s->height + rough * rough;
     const double r = sqrt(5 * square);
 
     return s->height * s->height * (1 + r + r * r / 3) * exp(-r);
@@ -99,19 +99,6 @@ static double condition(struct surface *s)
     return -fit / 2 - volume;
 }
 
-/* Few points make every length about as likely: a mild preference for one to two doublings. */
-static double prior(const struct surface *s)
-{
-    double sum = 0;
-
-    for (int d = 0; d < s->n_dims; d++) {
-        const double off = log(s->length[d] / 1.6) / 0.8;
-
-        sum -= off * off / 2;
-    }
-    return sum;
-}
-
 static int next_choice(int *choice, int n_dims)
 {
     for (int d = 0; d < n_dims; d++) {
@@ -119,10 +106,7 @@ static int next_choice(int *choice, int n_dims)
             return 1;
         choice[d] = 0;
     }
-    if (++choice[n_dims] < (int)COUNT_OF(heights))
-        return 1;
-    choice[n_dims] = 0;
-    return ++choice[n_dims + 1] < (int)COUNT_OF(roughs);
+    return ++choice[n_dims] < (int)COUNT_OF(heights);
 }
 
 static void choose(struct surface *s, const int *choice)
@@ -130,7 +114,6 @@ static void choose(struct surface *s, const int *choice)
     for (int d = 0; d < s->n_dims; d++)
         s->length[d] = lengths[choice[d]];
     s->height = heights[choice[s->n_dims]];
-    s->rough = roughs[choice[s->n_dims + 1]];
 }
 
 void surface_fit(struct surface *s)
@@ -141,13 +124,13 @@ void surface_fit(struct surface *s)
 
 void surface_learn(struct surface *s)
 {
-    int choice[SURFACE_DIMS + 2] = {0}, best[SURFACE_DIMS + 2] = {0};
+    int choice[SURFACE_DIMS + 1] = {0}, best[SURFACE_DIMS + 1] = {0};
     double most = -INFINITY;
 
     ASSERT(s->n > 0);
     do {
         choose(s, choice);
-        const double likely = condition(s) + prior(s);
+        const double likely = condition(s);
 
         if (likely > most) {
             most = likely;

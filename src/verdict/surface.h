@@ -3,8 +3,8 @@
  * mean and the covariance of Matern 5/2 with a length of its own in each dimension. It lets few
  * measurements serve many settings: neighbours vouch for each other, and noise averages out over
  * all of them rather than at each point alone. Besides, each point may be off the surface by an
- * amount of its own (a cliff is not smooth; what was measured there is still believed). Lengths,
- * height and roughness are those of a fixed list under which the measurements are likeliest; so the
+ * amount of its own (a cliff is not smooth; what was measured there is still believed). Lengths
+ * and height are those of a fixed list under which the measurements are likeliest; so the
  * result is a pure function of what was added. No memory of its own; a few hundred kilobytes, so
  * keep it off the stack. */
 #ifndef STAVE_VERDICT_SURFACE_H
@@ -18,7 +18,7 @@ struct surface {
     double value[SURFACE_POINTS], variance[SURFACE_POINTS]; /* of the mean of a point's repeats */
     /* set by surface_learn and surface_fit: */
     double length[SURFACE_DIMS], mean;
-    double height, rough; /* standard deviations of the surface and of each point from it */
+    double height; /* standard deviation of the surface */
     double factor[SURFACE_POINTS][SURFACE_POINTS], weight[SURFACE_POINTS];
 };
 
@@ -29,7 +29,7 @@ struct estimate {
 void surface_init(struct surface *s, int n_dims);
 /* Up to SURFACE_POINTS points; variance > 0, all finite. */
 void surface_add(struct surface *s, const double *at, double value, double variance);
-/* After the last point; at least one. Chooses lengths, height and roughness, and fits. */
+/* After the last point; at least one. Chooses lengths and height, and fits. */
 void surface_learn(struct surface *s);
 /* The same with what was chosen last, from other points perhaps: a hundredth of the work. */
 void surface_fit(struct surface *s);
