@@ -113,9 +113,8 @@ static void slot_init(struct pipeline *p, struct slot *s)
     t[BATCH_LABELS] = (struct batch_tensor){"labels", TENSOR_I32, 1, {n}, NULL};
     t[BATCH_WEIGHTS] = (struct batch_tensor){"weights", TENSOR_F32, 1, {n}, NULL};
     t[BATCH_INDICES] = (struct batch_tensor){"indices", TENSOR_I64, 1, {n}, NULL};
-    t[BATCH_IMAGES].data = xmalloc(n * p->sample_bytes);
-    memset(t[BATCH_IMAGES].data, 0,
-           n * p->sample_bytes); /* the pages exist before the clock runs */
+    /* the pages exist before the clock runs */
+    t[BATCH_IMAGES].data = memset(xmalloc(n * p->sample_bytes), 0, n * p->sample_bytes);
     t[BATCH_LABELS].data = xcalloc(n, sizeof(int32_t));
     t[BATCH_WEIGHTS].data = xcalloc(n, sizeof(float));
     t[BATCH_INDICES].data = xcalloc(n, sizeof(int64_t));
@@ -172,39 +171,44 @@ static void worker_release(struct worker *w)
 }
 
 /* A worker's memory is taken by the worker, so it lies on the node that it is kept to. */
-static void keep_to_node(pthread_attr_t *attr, const struct pipeline_config *f, int i)
+static void keep_to_node(pthread_attr_t *attr, const struct numa *nodes, int node)
 {
-    struct numa numa = {0};
-    cpu_set_t allowed;
-
-    if (f->numa == NUMA_SPREAD && sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
-        numa_find("", &allowed, &numa);
-    if (numa.n > 1)
-        pthread_attr_setaffinity_np(attr, sizeof(allowed),
-                                    &numa.cpus[numa_node_of(&numa, i, f->n_threads)]);
+    pthread_attr_setaffinity_np(attr, sizeof(nodes->cpus[node]), &nodes->cpus[node]);
 }
 
-static int start_thread(struct worker *w, int i)
+/* The nodes to keep threads to; none where there is no choice. */
+static void find_nodes(const struct pipeline_config *f, struct numa *out)
 {
+    cpu_set_t allowed;
+
+    out->n = 0;
+    if (f->numa == NUMA_SPREAD && sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+        numa_find("", &allowed, out);
+}
+
+static int start_thread(struct worker *w, int i, const struct numa *nodes)
+{
+    const int n_threads = w->p->config.n_threads;
     pthread_attr_t attr;
     int rc = pthread_attr_init(&attr);
 
     if (rc == 0) {
-        keep_to_node(&attr, &w->p->config, i);
+        if (nodes->n > 1)
+            keep_to_node(&attr, nodes, numa_node_of(nodes, i, n_threads));
         rc = pthread_create(&w->thread, &attr, worker_main, w);
         pthread_attr_destroy(&attr);
     }
-    return rc ? err(E_IO, "start loader thread %d of %d: %s", i + 1, w->p->config.n_threads,
-                    strerror(rc))
-              : 0;
+    return rc ? err(E_IO, "start loader thread %d of %d: %s", i + 1, n_threads, strerror(rc)) : 0;
 }
 
 static int start_workers(struct pipeline *p)
 {
     const struct pipeline_config *const f = &p->config;
+    struct numa nodes;
     sigset_t all, saved;
     int rc = 0;
 
+    find_nodes(f, &nodes);
     p->workers = xcalloc((size_t)f->n_threads, sizeof(*p->workers));
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &saved); /* signals are the main thread's */
@@ -221,7 +225,7 @@ static int start_workers(struct pipeline *p)
             w->held = xcalloc(MAX_HELD, sizeof(*w->held));
         rc = reader_open(&f->reader, f->source, &w->work.reader);
         if (rc == 0)
-            rc = start_thread(w, i);
+            rc = start_thread(w, i, &nodes);
         if (rc == 0)
             p->n_started++;
         else

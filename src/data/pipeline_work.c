@@ -31,13 +31,32 @@ static int64_t sample_at(const struct pipeline *p, const struct chunk *c, size_t
     return (int64_t)random_permute(key, p->n_samples, part.first + i);
 }
 
-static int run_stage(struct worker *w, enum stage_id i)
+/* The clocks of a worker. The end of one stage is the beginning of the next: the thread's clock
+ * takes a system call, which small samples feel. */
+struct clocks {
+    int64_t wall, cpu;
+};
+
+static struct clocks read_clocks(void)
 {
-    const int64_t start = clock_ns(), cpu = clock_thread_ns();
+    return (struct clocks){clock_ns(), clock_thread_ns()};
+}
+
+/* What went by since then was the stage's. */
+static void spent_on(struct worker *w, enum stage_id i, struct clocks *since)
+{
+    const struct clocks now = read_clocks();
+
+    w->counters.stage[i].busy_ns += now.wall - since->wall;
+    w->counters.stage[i].cpu_ns += now.cpu - since->cpu;
+    *since = now;
+}
+
+static int run_stage(struct worker *w, enum stage_id i, struct clocks *since)
+{
     const int rc = stage_get(i)->run(&w->work);
 
-    w->counters.stage[i].cpu_ns += clock_thread_ns() - cpu;
-    w->counters.stage[i].busy_ns += clock_ns() - start;
+    spent_on(w, i, since);
     w->counters.stage[i].samples++;
     return rc;
 }
@@ -66,10 +85,11 @@ static int hold(struct worker *w, enum stage_id last)
 static int run_alone(struct worker *w, enum stage_id stage)
 {
     const struct work own = w->work;
+    struct clocks since = read_clocks();
     int rc;
 
     if (stage == 0)
-        return run_stage(w, stage);
+        return run_stage(w, stage, &since);
     if (w->n_held < MAX_HELD && w->held_bytes < MAX_HELD_BYTES)
         return hold(w, stage);
     const struct held *const h = &w->held[w->next_held++ % w->n_held];
@@ -79,7 +99,7 @@ static int run_alone(struct worker *w, enum stage_id stage)
         w->work.view = h->view;
         w->work.image = h->image;
     }
-    rc = run_stage(w, stage);
+    rc = run_stage(w, stage, &since);
     w->work.sample = own.sample;
     if (stage > STAGE_decode)
         w->work.image = own.image;
@@ -88,10 +108,13 @@ static int run_alone(struct worker *w, enum stage_id stage)
 
 static int run_stages(struct worker *w)
 {
+    struct clocks since;
+
     if (w->p->config.alone)
         return run_alone(w, (enum stage_id)(w->p->config.alone - 1));
+    since = read_clocks();
     for (enum stage_id i = 0; i < N_STAGES; i++)
-        TRY(run_stage(w, i));
+        TRY(run_stage(w, i, &since));
     return 0;
 }
 
@@ -214,7 +237,7 @@ static void fill_position(struct worker *w, const struct chunk *c, size_t i)
 /* Tells the reader what the chunk is made of, where all of it will be read. */
 static void expect(struct worker *w, const struct chunk *c)
 {
-    const int64_t start = clock_ns(), cpu = clock_thread_ns();
+    struct clocks since = read_clocks();
     uint64_t samples[MAX_CHUNK];
     size_t n = 0;
 
@@ -227,8 +250,7 @@ static void expect(struct worker *w, const struct chunk *c)
             samples[n++] = (uint64_t)index;
     }
     reader_expect(w->work.reader, samples, n);
-    w->counters.stage[STAGE_read].cpu_ns += clock_thread_ns() - cpu;
-    w->counters.stage[STAGE_read].busy_ns += clock_ns() - start;
+    spent_on(w, STAGE_read, &since);
 }
 
 /* Under the lock: samples that there is room for and nobody has claimed. */
