@@ -101,6 +101,68 @@ static void test_nothing_is_allocated_once_warm(void **state)
     }
 }
 
+/* Pictures that no library decodes (those allocate), of several shapes and one size. */
+static char *plain_pictures(void)
+{
+    static const int shapes[5][2] = {{48, 36}, {36, 48}, {64, 27}, {27, 64}, {72, 24}};
+    char *const dir = temp_dir();
+    struct bytes b = {0};
+
+    make_dir(dir, "c");
+    for (int i = 0; i < N_GOOD; i++) {
+        const int *const side = shapes[i % 5];
+        char text[64];
+
+        snprintf(text, sizeof(text), "P6 %d %d 255\n", side[0], side[1]);
+        b.n = 0;
+        bytes_add(&b, text, strlen(text));
+        bytes_resize(&b, b.n + (size_t)(side[0] * side[1] * 3));
+        memset(b.data + strlen(text), i, b.n - strlen(text));
+        snprintf(text, sizeof(text), "c/%02d.ppm", i);
+        write_file(dir, text, b.data, b.n);
+    }
+    bytes_release(&b);
+    return dir;
+}
+
+/* Allocations of a loader thread and the reader of its batches, in two epochs behind twenty. */
+static long allocations_once_warm(const struct pipeline_config *f)
+{
+    const uint64_t epoch = pipeline_steps_per_epoch(f);
+    struct pipeline *const p = open_pipeline(f);
+    long before = 0, n;
+
+    for (uint64_t i = 0; i < 22 * epoch; i++) {
+        if (i == 20 * epoch)
+            before = alloc_count;
+        pipeline_done(p, next(p));
+    }
+    n = alloc_count - before;
+    pipeline_close(p);
+    return n;
+}
+
+static void test_a_pipeline_allocates_nothing_once_warm(void **state)
+{
+    char *const dir = plain_pictures();
+    struct source *const s = open_source(dir);
+    struct reader_config c;
+
+    (void)state;
+    for (int mode = 0; mode < 2; mode++) {
+        struct pipeline_config f = mode ? eval_config(s) : train_config(s);
+
+        f.n_threads = 1;
+        f.train.area_min = f.train.area_max = 1.0; /* the largest crop comes early */
+        for (size_t k = 0; config_at(k, &c); k++) {
+            f.reader = c;
+            assert_int_equal(allocations_once_warm(&f), 0);
+        }
+    }
+    source_close(s);
+    remove_dir(dir);
+}
+
 /* Too large to be read ahead by any number of places: one piece of memory serves them all. */
 static void test_large_samples_come_one_at_a_time(void **state)
 {
@@ -356,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_open_files_stay_within_their_share),
         cmocka_unit_test(test_reading_without_a_reader_leaves_no_file_open),
         cmocka_unit_test(test_nothing_is_allocated_once_warm),
+        cmocka_unit_test(test_a_pipeline_allocates_nothing_once_warm),
         cmocka_unit_test(test_large_samples_come_one_at_a_time),
         cmocka_unit_test(test_closing_with_reads_under_way),
         cmocka_unit_test(test_a_file_system_without_o_direct_is_named),
