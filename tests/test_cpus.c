@@ -226,8 +226,6 @@ static void this_machine(void **state)
     assert_true(strlen(c.how) > 0);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
-
 /* ---- memory nodes ---- */
 
 static void write_node(const char *root, int node, const char *list)
@@ -279,6 +277,8 @@ static void test_no_nodes(void **state)
     numa_find(*state, &allowed, &n);
     assert_int_equal(n.n, 0);
 }
+
+#define T(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
 
 int main(void)
 {

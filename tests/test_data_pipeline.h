@@ -121,18 +121,11 @@ UNUSED_FUNCTION const uint8_t *pixels(const struct batch *b, size_t i)
 
 UNUSED_FUNCTION uint64_t batch_checksum(uint64_t sum, const struct batch *b)
 {
-    static const size_t width[] = {
-        [TENSOR_U8] = 1, [TENSOR_I32] = 4, [TENSOR_F32] = 4, [TENSOR_I64] = 8};
     const uint64_t numbers[3] = {b->epoch, b->step, b->n_real};
 
     sum = checksum_add(sum, numbers, sizeof(numbers));
-    for (size_t t = 0; t < N_BATCH_TENSORS; t++) {
-        size_t n = width[b->tensor[t].type];
-
-        for (int d = 0; d < b->tensor[t].n_dims; d++)
-            n *= b->tensor[t].dims[d];
-        sum = checksum_add(sum, b->tensor[t].data, n);
-    }
+    for (const struct batch_tensor *t = b->tensor; t < b->tensor + N_BATCH_TENSORS; t++)
+        sum = checksum_add(sum, t->data, t->dims[0] * batch_sample_bytes(t));
     return sum;
 }
 

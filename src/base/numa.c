@@ -43,7 +43,7 @@ int numa_node_of(const struct numa *n, int i, int n_threads)
 
     for (int k = 0; k < n->n; k++)
         total += CPU_COUNT(&n->cpus[k]);
-    at = (i % n_threads + 0.5) * total / n_threads;
+    at = (i + 0.5) * total / n_threads;
     while (node < n->n - 1 && at >= CPU_COUNT(&n->cpus[node]))
         at -= CPU_COUNT(&n->cpus[node++]);
     return node;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/err.h"
 #include "base/file.h"
 
@@ -28,19 +29,12 @@ int page_cache_drop_all(void)
 
 int64_t page_cache_missed_bytes(void)
 {
-    static const char field[] = "\nread_bytes: ";
-    const int fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
-    char text[512]; /* seven short lines */
-    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    const char *at;
+    char *const text = cgroup_slurp("", "/proc/self/io");
+    long long n;
+    const int said = cgroup_field(text, "read_bytes:", &n);
 
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return -1;
-    text[n] = '\0';
-    at = strstr(text, field);
-    return at ? strtoll(at + strlen(field), NULL, 10) : -1;
+    free(text);
+    return said ? n : -1;
 }
 
 int page_cache_forget(int fd, const char *path)

@@ -36,11 +36,12 @@ static enum readahead readahead_of(const struct reader_config *c, const struct s
     return c->in_order && s->n_files < s->n_samples ? READAHEAD_NONE : READAHEAD_SAMPLES;
 }
 
-static int n_ahead(const struct reader *r, const struct reader_config *c)
+static int n_ahead(const struct reader_config *c, const struct source *s)
 {
+    const struct reader_ops *const ops = kinds[c->id];
     const int depth = c->depth ? c->depth : READER_DEPTH, files = fair_files(c);
 
-    if (!(r->ops->readahead && r->readahead == READAHEAD_SAMPLES) && !r->ops->looks_ahead)
+    if (!ops->looks_ahead && !(ops->readahead && readahead_of(c, s) == READAHEAD_SAMPLES))
         return 0;
     return depth < files ? depth : files;
 }
@@ -55,9 +56,8 @@ int reader_open(const struct reader_config *c, const struct source *s, struct re
     ASSERT(c->id < N_READERS && c->depth >= 0 && c->depth <= READER_MAX_DEPTH);
     r->ops = kinds[c->id];
     r->source = s;
-    r->readahead = readahead_of(c, s);
     r->align = READER_ALIGN;
-    r->n_flights = n_ahead(r, c) + 1;
+    r->n_flights = n_ahead(c, s) + 1;
     r->files.max = files < OPEN_FILES_MAX ? files : OPEN_FILES_MAX;
     r->flights = xcalloc((size_t)r->n_flights, sizeof(*r->flights));
     if (r->ops->open)

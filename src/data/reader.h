@@ -25,10 +25,9 @@ enum reader_id {
 };
 
 enum readahead {
-    READAHEAD_AUTO,    /* samples, or none where they lie in order in files of many */
-    READAHEAD_NONE,    /* only what the system does of itself */
-    READAHEAD_SAMPLES, /* the system is told of the samples to come, `depth` of them */
-    N_READAHEADS
+    READAHEAD_AUTO,   /* samples, or none where they lie in order in files of many */
+    READAHEAD_NONE,   /* only what the system does of itself */
+    READAHEAD_SAMPLES /* the system is told of the samples to come, `depth` of them */
 };
 
 enum { READER_DEPTH = 8, READER_MAX_DEPTH = 64, READER_AHEAD_BYTES = 4 << 20 };

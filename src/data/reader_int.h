@@ -43,7 +43,6 @@ enum { READER_MAX_TOLD = 64, READER_ALIGN = 4096 /* what every O_DIRECT takes */
 struct reader {
     const struct reader_ops *ops;
     const struct source *source;
-    enum readahead readahead;
     int n_flights; /* depth, and the one handed out */
     struct flight *flights;
     struct flight *handed_out;
