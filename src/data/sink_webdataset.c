@@ -12,47 +12,25 @@
 
 extern const struct sink_ops sink_webdataset;
 
-/* Where the fields stand that are not zero (POSIX.1-2017, "ustar Interchange Format"). */
-enum {
-    MODE_AT = 100,
-    UID_AT = 108,
-    GID_AT = 116,
-    SIZE_AT = 124,
-    TIME_AT = 136,
-    SUM_AT = 148,
-    TYPE_AT = 156,
-    MAGIC_AT = 257
-};
-
-static void put_text(uint8_t *at, const char *text)
-{
-    memcpy(at, text, strlen(text));
-}
-
 static void put_member(struct bytes *out, const char *name, const void *data, size_t n)
 {
     static const uint8_t zeros[TAR_BLOCK];
-    uint8_t h[TAR_BLOCK] = {0};
-    char number[16];
+    struct tar_header h = {.mode = "0000644",
+                           .uid = "0000000",
+                           .gid = "0000000",
+                           .mtime = "00000000000",
+                           .type = '0',
+                           .magic = "ustar",
+                           .version = {'0', '0'}};
     unsigned sum = 0;
 
-    put_text(h, name);
-    put_text(h + MODE_AT, "0000644");
-    put_text(h + UID_AT, "0000000");
-    put_text(h + GID_AT, "0000000");
-    snprintf(number, sizeof(number), "%011llo", (unsigned long long)n);
-    put_text(h + SIZE_AT, number);
-    put_text(h + TIME_AT, "00000000000");
-    h[TYPE_AT] = '0';
-    memcpy(h + MAGIC_AT,
-           "ustar\0"
-           "00",
-           8);
-    memset(h + SUM_AT, ' ', 8);
+    memcpy(h.name, name, strlen(name));
+    snprintf(h.size, sizeof(h.size), "%011llo", (unsigned long long)n);
+    memset(h.sum, ' ', sizeof(h.sum));
     for (int i = 0; i < TAR_BLOCK; i++)
-        sum += h[i];
-    snprintf((char *)h + SUM_AT, 8, "%06o", sum);
-    bytes_add(out, h, sizeof(h));
+        sum += ((const uint8_t *)&h)[i];
+    snprintf(h.sum, sizeof(h.sum), "%06o", sum);
+    bytes_add(out, &h, sizeof(h));
     bytes_add(out, data, n);
     bytes_add(out, zeros, (TAR_BLOCK - n % TAR_BLOCK) % TAR_BLOCK);
 }

@@ -8,20 +8,6 @@
 #include "base/err.h"
 #include "base/file.h"
 
-/* Where the fields of a header stand, and how long they are. */
-enum {
-    NAME_AT = 0,
-    NAME_BYTES = 100,
-    SIZE_AT = 124,
-    SIZE_BYTES = 12,
-    SUM_AT = 148,
-    SUM_BYTES = 8,
-    TYPE_AT = 156,
-    MAGIC_AT = 257,
-    PREFIX_AT = 345,
-    PREFIX_BYTES = 155
-};
-
 /* What a header in front of the member's own said of it. */
 struct told {
     int name, size; /* nonzero: w->name, bytes */
@@ -51,8 +37,9 @@ static int bad(const struct tar_walk *w, uint64_t at, const char *what)
 }
 
 /* Octal with blanks around it, or, marked by the first bit, big-endian. 1: a number. */
-static int read_number(const uint8_t *field, size_t n, uint64_t *out)
+static int read_number(const char *text, size_t n, uint64_t *out)
 {
+    const uint8_t *const field = (const uint8_t *)text;
     uint64_t value = 0;
     size_t i = 0;
 
@@ -77,18 +64,18 @@ static int read_number(const uint8_t *field, size_t n, uint64_t *out)
 }
 
 /* The sum over a header with its own field as blanks; some writers took bytes as signed. */
-static int sum_is_right(const uint8_t *h)
+static int sum_is_right(const struct tar_header *h)
 {
+    struct tar_header blank = *h;
     uint64_t told;
     int plain = 0, as_signed = 0;
 
+    memset(blank.sum, ' ', sizeof(blank.sum));
     for (int i = 0; i < TAR_BLOCK; i++) {
-        const uint8_t c = i >= SUM_AT && i < SUM_AT + SUM_BYTES ? ' ' : h[i];
-
-        plain += c;
-        as_signed += (int8_t)c;
+        plain += ((const uint8_t *)&blank)[i];
+        as_signed += ((const int8_t *)&blank)[i];
     }
-    return read_number(h + SUM_AT, SUM_BYTES, &told) &&
+    return read_number(h->sum, sizeof(h->sum), &told) &&
            (told == (uint64_t)plain || (as_signed > 0 && told == (uint64_t)as_signed));
 }
 
@@ -102,16 +89,16 @@ static void set_name(struct tar_walk *w, const void *name, size_t n)
     bytes_add(&w->name, "", 1);
 }
 
-static void header_name(struct tar_walk *w, const uint8_t *h)
+static void header_name(struct tar_walk *w, const struct tar_header *h)
 {
-    const int posix = memcmp(h + MAGIC_AT, "ustar", 6) == 0;
+    const int posix = memcmp(h->magic, "ustar", sizeof(h->magic)) == 0;
 
-    set_name(w, h + NAME_AT, NAME_BYTES);
-    if (posix && h[PREFIX_AT]) {
-        char whole[PREFIX_BYTES + 1 + NAME_BYTES + 1];
-        const size_t n = strnlen((const char *)h + PREFIX_AT, PREFIX_BYTES);
+    set_name(w, h->name, sizeof(h->name));
+    if (posix && h->prefix[0]) {
+        char whole[sizeof(h->prefix) + 1 + sizeof(h->name) + 1];
+        const size_t n = strnlen(h->prefix, sizeof(h->prefix));
 
-        memcpy(whole, h + PREFIX_AT, n);
+        memcpy(whole, h->prefix, n);
         whole[n] = '/';
         memcpy(whole + n + 1, w->name.data, w->name.n);
         set_name(w, whole, n + 1 + w->name.n);
@@ -169,17 +156,18 @@ static int read_pax(struct tar_walk *w, uint64_t at, struct told *told)
 }
 
 /* The header at w->at: 1 a regular file, 0 something else that was passed over. */
-static int member(struct tar_walk *w, const uint8_t *h, struct told *told, struct tar_member *m)
+static int member(struct tar_walk *w, const struct tar_header *h, struct told *told,
+                  struct tar_member *m)
 {
     const uint64_t at = w->at;
-    const char type = (char)h[TYPE_AT];
+    const char type = h->type;
     const int regular = type == '0' || type == '\0' || type == '7';
     const int of_the_next = type == 'x' || type == 'L' || type == 'g' || type == 'K';
     uint64_t size, blocks;
 
     if (!sum_is_right(h))
         return bad(w, at, "no tar header is here: its checksum is wrong");
-    if (!read_number(h + SIZE_AT, SIZE_BYTES, &size))
+    if (!read_number(h->size, sizeof(h->size), &size))
         return bad(w, at, "the size of a member is no number");
     if (told->size && !of_the_next)
         size = told->bytes;
@@ -211,19 +199,19 @@ int tar_walk_next(struct tar_walk *w, struct tar_member *m)
     struct told told = {0};
 
     for (int n_zeros = 0; w->at < w->bytes && n_zeros < 2;) {
-        uint8_t h[TAR_BLOCK];
+        struct tar_header h;
         int rc;
 
         if (w->bytes - w->at < TAR_BLOCK)
             return bad(w, w->at, "the archive ends inside a header");
-        TRY(file_pread(w->fd, h, sizeof(h), w->at, w->path));
-        if (memcmp(h, zeros, sizeof(h)) == 0) {
+        TRY(file_pread(w->fd, &h, sizeof(h), w->at, w->path));
+        if (memcmp(&h, zeros, sizeof(h)) == 0) {
             n_zeros++;
             w->at += TAR_BLOCK;
             continue;
         }
         n_zeros = 0;
-        rc = member(w, h, &told, m);
+        rc = member(w, &h, &told, m);
         if (rc != 0)
             return rc;
     }

@@ -4,12 +4,22 @@
 #ifndef STAVE_DATA_TAR_H
 #define STAVE_DATA_TAR_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "data/bytes.h"
 
 enum { TAR_BLOCK = 512, TAR_MAX_EXTRA = 1 << 20 /* bytes of a long name or of a pax header */ };
+
+/* The block in front of a member. */
+struct tar_header {
+    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8];
+    char type, link[100];
+    char magic[6], version[2]; /* "ustar", "00" */
+    char user[32], group[32], major[8], minor[8], prefix[155], unused[12];
+};
+static_assert(sizeof(struct tar_header) == TAR_BLOCK, "a header is one block");
 
 struct tar_walk {
     int fd;
