@@ -80,19 +80,26 @@ static int read_body(gzFile f, const char *path, struct idx *out)
     return 0;
 }
 
-int idx_load(const char *path, int n_dims, struct idx *out)
+/* Reads plain files, too. */
+static int open_packed(const char *path, gzFile *f)
 {
     const int fd = file_open(path);
+
+    TRY(fd);
+    *f = gzdopen(fd, "rb");
+    if (*f)
+        return 0;
+    close(fd);
+    return err(E_NOMEM, "open %s: no memory to unpack it", path);
+}
+
+int idx_load(const char *path, int n_dims, struct idx *out)
+{
     gzFile f;
     int rc;
 
     *out = (struct idx){0};
-    TRY(fd);
-    f = gzdopen(fd, "rb");
-    if (!f) {
-        close(fd);
-        return err(E_NOMEM, "open %s: no memory to unpack it", path);
-    }
+    TRY(open_packed(path, &f));
     rc = read_header(f, path, n_dims, out->dims);
     if (rc == 0)
         rc = read_body(f, path, out);
@@ -139,16 +146,10 @@ static int unpack(const char *path, int n_dims, struct idx_file *out)
 /* The header alone; *plain: it is not gzipped. */
 static int look(const char *path, int n_dims, size_t dims[IDX_MAX_DIMS], int *plain)
 {
-    const int fd = file_open(path);
     gzFile f;
     int rc;
 
-    TRY(fd);
-    f = gzdopen(fd, "rb");
-    if (!f) {
-        close(fd);
-        return err(E_NOMEM, "open %s: no memory to unpack it", path);
-    }
+    TRY(open_packed(path, &f));
     rc = read_header(f, path, n_dims, dims);
     *plain = gzdirect(f);
     gzclose_r(f);
