@@ -18,7 +18,8 @@ struct conversion {
     const struct prepare_to *to;
     struct prepare_result *out;
     struct sink *sink;
-    char *path; /* what the result is opened as */
+    char *path;   /* what the result is opened as */
+    int was_made; /* by an interrupted run, which may have moved some of it */
 };
 
 static uint64_t sample_checksum(uint64_t sum, const struct sample *s)
@@ -161,7 +162,7 @@ static int refuse_at(const struct conversion *c, const char *path)
     if (is_of_source(c->s, &st))
         return err(E_USAGE, "%s is there already, a file of --from itself; choose another --to",
                    path);
-    if (!file_exists(c->sink->work))
+    if (!c->was_made)
         return err(E_USAGE,
                    "%s is there already and holds something else; remove it or choose "
                    "another --to",
@@ -320,6 +321,7 @@ static int convert(struct conversion *c, const struct file_names *classes)
                               .journal_bytes = to->journal_bytes},
         &c->sink));
     c->path = sink_path(c->sink);
+    c->was_made = sink_was_made(c->sink);
     rc = refuse_others(c);
     if (rc == 0)
         c->out->already = is_there(c);

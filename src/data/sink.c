@@ -260,6 +260,11 @@ int sink_open(const struct sink_config *c, struct sink **out)
     return 0;
 }
 
+int sink_was_made(struct sink *k)
+{
+    return sink_journal_read(k) && k->next == k->config.n_samples;
+}
+
 int sink_begin(struct sink *k)
 {
     TRY(take_work(k));
@@ -328,14 +333,26 @@ static int flush(struct sink *k)
     return file_write_all(k->fd, k->pending.data, n, k->work);
 }
 
-static int write_journal(struct sink *k)
+static int sync_made(struct sink *k)
 {
     if (k->fd >= 0)
         TRY(flush(k));
     if ((k->fd >= 0 ? fdatasync(k->fd) : syncfs(k->lock)) < 0)
         return err(E_IO, "write %s: %s", k->work, strerror(errno));
+    return 0;
+}
+
+static int write_journal(struct sink *k)
+{
+    TRY(sync_made(k));
     k->since_journal = 0;
     return sink_journal_write(k);
+}
+
+/* Not for each file: it names them all, and there may be many that are small. */
+static int journal_is_due(const struct sink *k)
+{
+    return k->since_journal + k->pending.n >= k->config.journal_bytes;
 }
 
 static int end_shard(struct sink *k)
@@ -349,7 +366,7 @@ static int end_shard(struct sink *k)
     if (rc == 0 && k->ops->finish)
         rc = k->ops->finish(k, path);
     if (rc == 0)
-        rc = write_journal(k);
+        rc = journal_is_due(k) || k->next == k->config.n_samples ? write_journal(k) : sync_made(k);
     close(k->fd);
     k->fd = -1;
     free(path);
@@ -371,7 +388,7 @@ static int add_to_shard(struct sink *k, const struct sink_item *item)
         return end_shard(k);
     if (k->pending.n >= FLUSH_BYTES)
         TRY(flush(k));
-    return k->since_journal + k->pending.n >= k->config.journal_bytes ? write_journal(k) : 0;
+    return journal_is_due(k) ? write_journal(k) : 0;
 }
 
 /* Without a sync of its own, which a file for each sample could not afford. */

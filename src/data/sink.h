@@ -75,6 +75,8 @@ extern const char *const sink_formats[];
 
 /* Touches nothing. E_USAGE when the format is not known or takes no such number of shards. */
 int sink_open(const struct sink_config *c, struct sink **out);
+/* 1: an earlier process had written all of it and was to move it, or did. Before sink_begin. */
+int sink_was_made(struct sink *k);
 /* Makes the work folder, or takes up what is in it. E_USAGE when another process is at work there.
  */
 int sink_begin(struct sink *k);
