@@ -6,35 +6,22 @@
 #include "data/tfrecord.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/crc32c.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/hostile.h"
 #include "data/example.h"
 #include "data/file_set.h"
+#include "data/shards.h"
 #include "data/source.h"
 
 extern const struct source_ops source_tfrecord;
 
 static const char *const ending = ".tfrecord";
 static const char *const endings[] = {"", ".tfrecord"}; /* of numbered files */
-
-struct place {
-    uint64_t offset; /* of the data */
-    uint32_t n, shard;
-};
-
-struct tfrecord {
-    struct file_names shards;
-    struct place *places;
-    uint64_t n, cap;
-};
 
 uint32_t tfrecord_mask(uint32_t crc)
 {
@@ -53,33 +40,11 @@ static int is_tfrecord(const char *name)
     return (n > k && strcmp(name + n - k, ending) == 0) || file_set_count(name, "", NULL);
 }
 
-/* The files of a folder that are records; none when it holds folders. */
-static void find_in_folder(const char *path, struct file_names *out)
-{
-    struct file_names names = {0};
-    int n_folders = 0;
-
-    file_list(path, &names);
-    for (size_t i = 0; i < names.n; i++) {
-        char *const inside = names.all[i][0] == '.' ? NULL : file_join(path, names.all[i]);
-        const int folder = inside && file_is_folder(inside);
-
-        n_folders += folder;
-        if (inside && !folder && is_tfrecord(names.all[i]))
-            file_names_add(out, inside);
-        else
-            free(inside);
-    }
-    file_names_release(&names);
-    if (n_folders)
-        file_names_release(out);
-}
-
 static void find_shards(const char *path, struct file_names *out)
 {
     *out = (struct file_names){0};
     if (file_is_folder(path))
-        find_in_folder(path, out);
+        shards_in_folder(path, is_tfrecord, out);
     else if (!file_exists(path))
         file_set_find(path, "", out);
     else if (is_tfrecord(path))
@@ -95,15 +60,6 @@ static int tfrecord_probe(const char *path)
     n = shards.n;
     file_names_release(&shards);
     return n > 0;
-}
-
-static void add_place(struct tfrecord *d, struct place p)
-{
-    if (d->n == d->cap) {
-        d->cap = d->cap ? 2 * d->cap : HOSTILE ? 1 : 1024;
-        d->places = xrealloc(d->places, d->cap * sizeof(*d->places));
-    }
-    d->places[d->n++] = p;
 }
 
 static int bad(const char *path, uint64_t at, const char *what)
@@ -123,8 +79,9 @@ static int check_head(const uint8_t head[TFRECORD_HEAD_BYTES], const char *path,
     return bad(path, at, "no record is here: the checksum of its length is wrong");
 }
 
-/* The record whose head is at `at`. */
-static int look_at_record(int fd, const char *path, uint64_t at, uint64_t bytes, struct place *out)
+/* The record whose head is at `at`: the place of its data and their checksum. */
+static int look_at_record(int fd, const char *path, uint64_t at, uint64_t bytes,
+                          struct shard_place *out)
 {
     uint8_t head[TFRECORD_HEAD_BYTES];
     uint64_t n;
@@ -141,86 +98,42 @@ static int look_at_record(int fd, const char *path, uint64_t at, uint64_t bytes,
         return err(E_DATA, "%s, byte offset %llu: a record of %llu bytes, more than the %d allowed",
                    path, (unsigned long long)at, (unsigned long long)n, SOURCE_MAX_SAMPLE_BYTES);
     out->offset = at + sizeof(head);
-    out->n = (uint32_t)n;
+    out->n = (uint32_t)n + TFRECORD_TAIL_BYTES;
     return 0;
 }
 
-static int index_records(struct tfrecord *d, uint32_t shard, int fd)
+static int index_records(struct shards *d, uint32_t shard, int fd)
 {
-    const char *const path = d->shards.all[shard];
-    struct place p = {.shard = shard};
+    const char *const path = d->files.all[shard];
+    struct shard_place p = {.shard = shard};
     struct stat st;
 
     if (fstat(fd, &st) < 0)
         return err(E_IO, "stat %s: %s", path, strerror(errno));
-    for (uint64_t at = 0; at < (uint64_t)st.st_size; at = p.offset + p.n + TFRECORD_TAIL_BYTES) {
+    for (uint64_t at = 0; at < (uint64_t)st.st_size; at = p.offset + p.n) {
         TRY(look_at_record(fd, path, at, (uint64_t)st.st_size, &p));
-        add_place(d, p);
+        shards_add(d, p);
     }
     return 0;
 }
 
-static int index_shard(struct tfrecord *d, uint32_t shard)
-{
-    const int fd = file_open(d->shards.all[shard]);
-    int rc;
-
-    TRY(fd);
-    rc = index_records(d, shard, fd);
-    close(fd);
-    return rc;
-}
-
 static int tfrecord_open(struct source *s)
 {
-    struct tfrecord *const d = xcalloc(1, sizeof(*d));
+    struct shards *const d = xcalloc(1, sizeof(*d));
 
     s->state = d;
-    find_shards(s->path, &d->shards);
-    if (d->shards.n != 1 || strcmp(d->shards.all[0], s->path) != 0) /* one shard was asked for */
+    d->head_bytes = TFRECORD_HEAD_BYTES;
+    find_shards(s->path, &d->files);
+    if (d->files.n != 1 || strcmp(d->files.all[0], s->path) != 0) /* one shard was asked for */
         for (size_t i = 0; i < COUNT_OF(endings); i++)
-            TRY(source_damaged(s, file_set_complete(&d->shards, endings[i])));
-    for (size_t i = 0; i < d->shards.n; i++)
-        TRY(source_damaged(s, index_shard(d, (uint32_t)i)));
-    s->n_files = d->shards.n;
-    s->n_samples = d->n;
-    return 0;
+            TRY(source_damaged(s, file_set_complete(&d->files, endings[i])));
+    return shards_walk(s, index_records);
 }
 
 static void tfrecord_close(struct source *s)
 {
-    struct tfrecord *const d = s->state;
-
-    file_names_release(&d->shards);
-    free(d->places);
-    free(d);
-}
-
-static char *tfrecord_file(const struct source *s, uint64_t i)
-{
-    return xstrdup(((const struct tfrecord *)s->state)->shards.all[i]);
-}
-
-static void tfrecord_locate(const struct source *s, uint64_t i, char *text, size_t n)
-{
-    const struct tfrecord *const d = s->state;
-
-    snprintf(text, n, "file %s, byte offset %llu", d->shards.all[d->places[i].shard],
-             (unsigned long long)d->places[i].offset - TFRECORD_HEAD_BYTES);
-}
-
-/* Data and its checksum. The file is opened anew: there may be more than a process may keep open.
- */
-static int tfrecord_extent(const struct source *s, uint64_t i, struct extent *out)
-{
-    const struct tfrecord *const d = s->state;
-    const struct place *const p = &d->places[i];
-
-    out->path = d->shards.all[p->shard];
-    out->file = p->shard;
-    out->offset = p->offset;
-    out->n = (uint64_t)p->n + TFRECORD_TAIL_BYTES;
-    return 0;
+    shards_release(s->state);
+    free(s->state);
 }
 
 static int tfrecord_unwrap(const struct source *s, uint64_t i, struct raw raw, struct sample *out)
@@ -260,10 +173,10 @@ const struct source_ops source_tfrecord = {
     .name = "tfrecord",
     .probe = tfrecord_probe,
     .open = tfrecord_open,
-    .extent = tfrecord_extent,
+    .extent = shards_extent,
     .unwrap = tfrecord_unwrap,
     .label = tfrecord_label,
-    .locate = tfrecord_locate,
-    .file = tfrecord_file,
+    .locate = shards_locate,
+    .file = shards_file,
     .close = tfrecord_close,
 };

@@ -4,16 +4,15 @@
  * (github.com/webdataset/webdataset, "The WebDataset Format".) Members of other endings are left
  * out, and so are samples without a picture. A data set is one archive, or a folder with archives
  * and no folders, which would be classes; they count in the order of their names, 2 before 10. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hostile.h"
 #include "data/file_set.h"
+#include "data/shards.h"
 #include "data/source.h"
 #include "data/tar.h"
 
@@ -22,24 +21,22 @@ extern const struct source_ops source_webdataset;
 enum { MAX_LABEL_BYTES = 32 };
 enum label_state { LABEL_NONE, LABEL_BAD, LABEL_GOOD };
 
-/* Where a picture lies. */
-struct place {
-    uint64_t offset;
-    uint32_t n, shard;
-    int32_t label;
-    uint8_t label_state;
+struct label {
+    int32_t value;
+    enum label_state state;
 };
 
 struct webdataset {
-    struct file_names shards; /* paths */
-    struct place *places;
-    uint64_t n, cap;
+    struct shards shards; /* first: what they share reads it */
+    struct label *labels; /* of all places */
+    uint64_t cap;
 };
 
 /* The sample whose members are being met. */
 struct group {
     struct bytes key;
-    struct place place; /* offset 0, where no content can be: no picture yet */
+    struct shard_place place; /* offset 0, where no content can be: no picture yet */
+    struct label label;
 };
 
 static int is_archive(const char *path)
@@ -49,30 +46,13 @@ static int is_archive(const char *path)
     return n > 4 && strcmp(path + n - 4, ".tar") == 0;
 }
 
-/* The archives that path is or holds; none when it holds folders. */
 static void find_shards(const char *path, struct file_names *shards)
 {
-    struct file_names names = {0};
-    int n_folders = 0;
-
     *shards = (struct file_names){0};
     if (file_is_folder(path))
-        file_list(path, &names);
+        shards_in_folder(path, is_archive, shards);
     else if (is_archive(path))
         file_names_add(shards, xstrdup(path));
-    for (size_t i = 0; i < names.n; i++) {
-        char *const inside = names.all[i][0] == '.' ? NULL : file_join(path, names.all[i]);
-        const int folder = inside && file_is_folder(inside);
-
-        n_folders += folder;
-        if (inside && !folder && is_archive(inside))
-            file_names_add(shards, inside);
-        else
-            free(inside);
-    }
-    file_names_release(&names);
-    if (n_folders)
-        file_names_release(shards);
 }
 
 static int webdataset_probe(const char *path)
@@ -86,18 +66,13 @@ static int webdataset_probe(const char *path)
     return n > 0;
 }
 
-static char *webdataset_file(const struct source *s, uint64_t i)
-{
-    return xstrdup(((const struct webdataset *)s->state)->shards.all[i]);
-}
-
 /* The member is KEY.cls. What is no number is a fault of its sample, not of the archive. */
-static int read_label(struct tar_walk *w, const struct tar_member *m, struct place *p)
+static int read_label(struct tar_walk *w, const struct tar_member *m, struct label *out)
 {
     char text[MAX_LABEL_BYTES + 1] = "", *end;
     long long value;
 
-    p->label_state = LABEL_BAD;
+    out->state = LABEL_BAD;
     if (m->size == 0 || m->size > MAX_LABEL_BYTES)
         return 0;
     TRY(file_pread(w->fd, text, m->size, m->offset, w->path));
@@ -105,8 +80,7 @@ static int read_label(struct tar_walk *w, const struct tar_member *m, struct pla
     if (end == text || strlen(text) != m->size || end[strspn(end, " \t\r\n")] ||
         value != (int32_t)value)
         return 0;
-    p->label = (int32_t)value;
-    p->label_state = LABEL_GOOD;
+    *out = (struct label){(int32_t)value, LABEL_GOOD};
     return 0;
 }
 
@@ -123,13 +97,15 @@ static int is_picture(const char *ending)
 static void end_group(struct webdataset *d, struct group *g)
 {
     if (g->place.offset) {
-        if (d->n == d->cap) {
+        if (d->shards.n == d->cap) {
             d->cap = d->cap ? 2 * d->cap : HOSTILE ? 1 : 1024;
-            d->places = xrealloc(d->places, d->cap * sizeof(*d->places));
+            d->labels = xrealloc(d->labels, d->cap * sizeof(*d->labels));
         }
-        d->places[d->n++] = g->place;
+        d->labels[d->shards.n] = g->label;
+        shards_add(&d->shards, g->place);
     }
-    g->place = (struct place){0};
+    g->place.offset = 0;
+    g->label = (struct label){0};
     g->key.n = 0;
 }
 
@@ -147,7 +123,7 @@ static int take_member(struct webdataset *d, struct group *g, struct tar_walk *w
         bytes_add(&g->key, m->name, n);
     }
     if (strcasecmp(dot + 1, "cls") == 0)
-        return read_label(w, m, &g->place);
+        return read_label(w, m, &g->label);
     if (is_picture(dot + 1) && g->place.offset == 0) {
         if (m->size > SOURCE_MAX_SAMPLE_BYTES)
             return err(E_DATA,
@@ -160,25 +136,20 @@ static int take_member(struct webdataset *d, struct group *g, struct tar_walk *w
     return 0;
 }
 
-static int index_shard(struct webdataset *d, uint32_t shard, const char *path)
+static int index_shard(struct shards *shards, uint32_t shard, int fd)
 {
-    const uint64_t first = d->n;
-    const int fd = file_open(path);
+    struct webdataset *const d = (struct webdataset *)shards;
     struct tar_walk w;
     struct tar_member m;
-    struct group g = {0};
+    struct group g = {.place.shard = shard};
     int rc;
 
-    TRY(fd);
-    rc = tar_walk_open(&w, fd, path);
+    rc = tar_walk_open(&w, fd, shards->files.all[shard]);
     while (rc == 0 && (rc = tar_walk_next(&w, &m)) > 0)
         rc = take_member(d, &g, &w, &m);
     end_group(d, &g);
-    for (uint64_t i = first; i < d->n; i++)
-        d->places[i].shard = shard;
     bytes_release(&g.key);
     tar_walk_release(&w);
-    close(fd);
     return rc;
 }
 
@@ -187,54 +158,29 @@ static int webdataset_open(struct source *s)
     struct webdataset *const d = xcalloc(1, sizeof(*d));
 
     s->state = d;
-    find_shards(s->path, &d->shards);
-    TRY(source_damaged(s, file_set_complete(&d->shards, ".tar")));
-    for (size_t i = 0; i < d->shards.n; i++)
-        TRY(source_damaged(s, index_shard(d, (uint32_t)i, d->shards.all[i])));
-    s->n_files = d->shards.n;
-    s->n_samples = d->n;
-    return 0;
+    find_shards(s->path, &d->shards.files);
+    TRY(source_damaged(s, file_set_complete(&d->shards.files, ".tar")));
+    return shards_walk(s, index_shard);
 }
 
 static void webdataset_close(struct source *s)
 {
     struct webdataset *const d = s->state;
 
-    file_names_release(&d->shards);
-    free(d->places);
+    shards_release(&d->shards);
+    free(d->labels);
     free(d);
-}
-
-static void webdataset_locate(const struct source *s, uint64_t i, char *text, size_t n)
-{
-    const struct webdataset *const d = s->state;
-
-    snprintf(text, n, "file %s, byte offset %llu", d->shards.all[d->places[i].shard],
-             (unsigned long long)d->places[i].offset);
 }
 
 static int webdataset_label(const struct source *s, uint64_t i, int64_t *label)
 {
-    const struct place *const p = &((const struct webdataset *)s->state)->places[i];
+    const struct label x = ((const struct webdataset *)s->state)->labels[i];
 
-    if (p->label_state == LABEL_NONE)
+    if (x.state == LABEL_NONE)
         return err(E_DATA, "the picture has no label: no .cls of the same name stands beside it");
-    if (p->label_state == LABEL_BAD)
+    if (x.state == LABEL_BAD)
         return err(E_DATA, "the label in its .cls is no whole number");
-    *label = p->label;
-    return 0;
-}
-
-/* The archive is opened anew: a data set may have more of them than a process may keep open. */
-static int webdataset_extent(const struct source *s, uint64_t i, struct extent *out)
-{
-    const struct webdataset *const d = s->state;
-    const struct place *const p = &d->places[i];
-
-    out->path = d->shards.all[p->shard];
-    out->file = p->shard;
-    out->offset = p->offset;
-    out->n = p->n;
+    *label = x.value;
     return 0;
 }
 
@@ -249,10 +195,10 @@ const struct source_ops source_webdataset = {
     .name = "webdataset",
     .probe = webdataset_probe,
     .open = webdataset_open,
-    .extent = webdataset_extent,
+    .extent = shards_extent,
     .unwrap = webdataset_unwrap,
     .label = webdataset_label,
-    .locate = webdataset_locate,
-    .file = webdataset_file,
+    .locate = shards_locate,
+    .file = shards_file,
     .close = webdataset_close,
 };
