@@ -175,7 +175,7 @@ static int refuse_taken(const struct conversion *c)
     const struct sink *const k = c->sink;
     int rc = 0;
 
-    if (k->ops->in_folder(k))
+    if (k->in_folder)
         return refuse_at(c, k->config.prefix);
     for (uint64_t i = 0; i < k->config.n_shards && rc == 0; i++) {
         char *const path = sink_file_path(k, i);

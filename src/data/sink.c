@@ -85,16 +85,15 @@ char *sink_file_path(const struct sink *k, uint64_t i)
     if (!k->ops->shard_name)
         return NULL;
     name = k->ops->shard_name(k, i);
-    path = k->ops->in_folder(k) ? file_join(k->config.prefix, name)
-                                : in_folder_of(k->config.prefix, name);
+    path = k->in_folder ? file_join(k->config.prefix, name) : in_folder_of(k->config.prefix, name);
     free(name);
     return path;
 }
 
 char *sink_path(const struct sink *k)
 {
-    return k->ops->in_folder(k) || k->config.n_shards > 1 ? xstrdup(k->config.prefix)
-                                                          : sink_file_path(k, 0);
+    return k->in_folder || k->config.n_shards > 1 ? xstrdup(k->config.prefix)
+                                                  : sink_file_path(k, 0);
 }
 
 /* ---- opening ---- */
@@ -201,8 +200,7 @@ static int take_up_files(struct sink *k)
     for (uint64_t i = 0; i + (uint64_t)unfinished < k->n_files; i++)
         if (!file_is_there(k, i))
             return 0;
-    if (k->ops->in_folder(k) && !file_exists(k->place) &&
-        !(all && file_is_folder(k->config.prefix)))
+    if (k->in_folder && !file_exists(k->place) && !(all && file_is_folder(k->config.prefix)))
         return 0;
     return !unfinished || take_up_file(k);
 }
@@ -225,10 +223,10 @@ static int take_up(struct sink *k)
     if (!sink_journal_read(k) || !take_up_files(k)) {
         begin_anew(k);
         unlink(journal); /* first: it vouches for what goes now */
-        if (k->ops->in_folder(k))
+        if (k->in_folder) {
             remove_tree(k->place);
-        if (k->ops->in_folder(k))
             rc = file_mkdirs(k->place);
+        }
     }
     free(journal);
     return rc;
@@ -253,7 +251,8 @@ int sink_open(const struct sink_config *c, struct sink **out)
     }
     k->files = xcalloc(k->config.n_shards, sizeof(*k->files));
     k->work = xasprintf("%s.partial", c->prefix);
-    k->place = k->ops->in_folder(k) ? file_join(k->work, "files") : xstrdup(k->work);
+    k->in_folder = k->config.n_shards > k->ops->max_beside;
+    k->place = k->in_folder ? file_join(k->work, "files") : xstrdup(k->work);
     if (k->ops->open)
         k->ops->open(k);
     *out = k;
@@ -498,9 +497,9 @@ int sink_commit(struct sink *k)
     ASSERT(k->next == k->config.n_samples);
     if (k->ops->item_name)
         TRY(seal_folder(k));
-    if (k->ops->in_folder(k))
+    if (k->in_folder)
         TRY(move(k->place, k->config.prefix));
-    for (uint64_t i = 0; i < k->n_files && !k->ops->in_folder(k); i++)
+    for (uint64_t i = 0; i < k->n_files && !k->in_folder; i++)
         TRY(move_shard(k, i));
     sync_folder_of(k->config.prefix);
     return 0;

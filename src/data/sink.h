@@ -38,6 +38,7 @@ struct sink_config {
 struct sink {
     struct sink_config config;
     const struct sink_ops *ops;
+    int in_folder;    /* 1: the files come to lie in the folder PREFIX */
     int named;        /* of folders: they have the classes' names */
     uint64_t next;    /* the sample that comes; not 0 when something was there to go on with */
     uint64_t content; /* the caller's, kept by the journal; CHECKSUM_INIT at first */
@@ -54,6 +55,7 @@ struct sink {
 struct sink_ops {
     const char *name;
     uint64_t max_shards;
+    uint64_t max_beside; /* so many files lie where PREFIX is; more, in the folder PREFIX */
     void (*open)(struct sink *k); /* may be NULL */
     /* Appends the sample as the files hold it. */
     int (*encode)(struct sink *k, const struct sink_item *item, struct bytes *out);
@@ -62,8 +64,6 @@ struct sink_ops {
      * file of this one, with its folder. */
     char *(*shard_name)(const struct sink *k, uint64_t shard);
     char *(*item_name)(const struct sink *k, const struct sink_item *item);
-    /* 1: the files come to lie in the folder PREFIX. */
-    int (*in_folder)(const struct sink *k);
     /* Of a half-written file that is gone on with: sets offset. NULL: not needed. */
     int (*resume)(struct sink *k, const char *path);
     int (*finish)(struct sink *k, const char *path); /* path is whole; for a folder, the folder */

@@ -57,12 +57,6 @@ static char *item_name(const struct sink *k, const struct sink_item *item)
     return name;
 }
 
-static int in_folder(const struct sink *k)
-{
-    (void)k;
-    return 1;
-}
-
 /* How many folders there have to be: all named ones, or up to the largest label that was met. */
 static int count_classes(const struct sink *k, const char *place, int64_t *n)
 {
@@ -99,6 +93,5 @@ const struct sink_ops sink_folder = {
     .open = look_at_names,
     .encode = encode,
     .item_name = item_name,
-    .in_folder = in_folder,
     .finish = finish,
 };

@@ -30,12 +30,6 @@ static char *shard_name(const struct sink *k, uint64_t shard)
     return xasprintf("%s.rec", sink_stem(k));
 }
 
-static int in_folder(const struct sink *k)
-{
-    (void)k;
-    return 0;
-}
-
 static int resume(struct sink *k, const char *path)
 {
     struct recordio_index x;
@@ -61,9 +55,9 @@ static int finish(struct sink *k, const char *path)
 const struct sink_ops sink_recordio = {
     .name = "recordio",
     .max_shards = 1,
+    .max_beside = 1,
     .encode = encode,
     .shard_name = shard_name,
-    .in_folder = in_folder,
     .resume = resume,
     .finish = finish,
     .companion = recordio_index_path,

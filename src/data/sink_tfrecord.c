@@ -52,16 +52,10 @@ static char *shard_name(const struct sink *k, uint64_t shard)
                                   : xasprintf("%s.tfrecord", sink_stem(k));
 }
 
-static int in_folder(const struct sink *k)
-{
-    (void)k;
-    return 0;
-}
-
 const struct sink_ops sink_tfrecord = {
     .name = "tfrecord",
     .max_shards = 99999,
+    .max_beside = 99999,
     .encode = encode,
     .shard_name = shard_name,
-    .in_folder = in_folder,
 };

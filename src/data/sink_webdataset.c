@@ -60,16 +60,11 @@ static char *shard_name(const struct sink *k, uint64_t shard)
                                   : xasprintf("%s.tar", sink_stem(k));
 }
 
-static int in_folder(const struct sink *k)
-{
-    return k->config.n_shards > 1;
-}
-
 const struct sink_ops sink_webdataset = {
     .name = "webdataset",
     .max_shards = 99999,
+    .max_beside = 1,
     .encode = encode,
     .end = end,
     .shard_name = shard_name,
-    .in_folder = in_folder,
 };

@@ -103,7 +103,7 @@ void source_locate(const struct source *s, uint64_t i, char *text, size_t n);
 const char *source_class_name(const struct source *s, int c);
 /* The path of file i of n_files, heap: what the samples lie in, in no order of theirs. */
 char *source_file(const struct source *s, uint64_t i);
-/* The stored label, without reading the sample. */
+/* The stored label; of the sample no more is read than the format asks for. */
 int source_label(const struct source *s, uint64_t i, int64_t *label);
 
 void sample_release(struct sample *s);
