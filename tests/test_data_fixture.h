@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "data/bytes.h"
+#include "data/source.h"
 
 #define UNUSED_FUNCTION __attribute__((unused)) static
 
@@ -230,5 +231,22 @@ UNUSED_FUNCTION void make_dir(const char *dir, const char *name)
         if (!strstr(err_reason(), text))                                                           \
             fail_msg("the reason \"%s\" does not say \"%s\"", err_reason(), text);                 \
     } while (0)
+
+/* Sample i holds these bytes and this label. */
+UNUSED_FUNCTION void check_sample(const struct source *s, uint64_t i, const char *bytes,
+                                  int64_t label)
+{
+    struct sample got = {0};
+    int64_t alone;
+
+    if (source_read(s, i, &got) < 0)
+        fail_msg("%s", err_reason());
+    assert_int_equal(got.n, strlen(bytes));
+    assert_memory_equal(got.data, bytes, got.n);
+    assert_int_equal(got.label, label);
+    assert_int_equal(source_label(s, i, &alone), 0);
+    assert_int_equal(alone, label);
+    sample_release(&got);
+}
 
 #endif

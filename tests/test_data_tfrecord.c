@@ -29,21 +29,6 @@ static int refused_in(const char *dir, const char *name)
     return rc;
 }
 
-static void check_sample(const struct source *s, uint64_t i, const char *bytes, int64_t label)
-{
-    struct sample got = {0};
-    int64_t alone;
-
-    if (source_read(s, i, &got) < 0)
-        fail_msg("%s", err_reason());
-    assert_int_equal(got.n, strlen(bytes));
-    assert_memory_equal(got.data, bytes, got.n);
-    assert_int_equal(got.label, label);
-    assert_int_equal(source_label(s, i, &alone), 0);
-    assert_int_equal(alone, label);
-    sample_release(&got);
-}
-
 /* RFC 3720, B.4, and "123456789" as in the catalogue of CRCs. */
 static void test_checksum_is_the_published_one(void **state)
 {

@@ -40,21 +40,6 @@ static int open_in(const char *dir, const char *name, struct source **s)
     return rc;
 }
 
-/* Sample i holds these bytes and this label. */
-static void check_sample(const struct source *s, uint64_t i, const char *bytes, int64_t label)
-{
-    struct sample got = {0};
-    int64_t alone;
-
-    assert_int_equal(source_read(s, i, &got), 0);
-    assert_int_equal(got.n, strlen(bytes));
-    assert_memory_equal(got.data, bytes, got.n);
-    assert_int_equal(got.label, label);
-    assert_int_equal(source_label(s, i, &alone), 0);
-    assert_int_equal(alone, label);
-    sample_release(&got);
-}
-
 static void put(const char *dir, const char *name, const char *text)
 {
     write_file(dir, name, text, strlen(text));

@@ -138,8 +138,7 @@ int file_writer_add(struct file_writer *w, const void *bytes, size_t n)
     return rc;
 }
 
-/* The rename itself must reach the disk, or a crash brings the old name back. */
-static void sync_folder_of(const char *path)
+void file_sync_folder_of(const char *path)
 {
     char *dir = xstrdup(path);
     char *slash = strrchr(dir, '/');
@@ -162,7 +161,7 @@ int file_writer_commit(struct file_writer *w)
     if (fsync(w->fd) < 0 || rename(w->tmp, w->path) < 0)
         rc = err(E_IO, "write %s: %s", w->path, strerror(errno));
     if (rc == 0) {
-        sync_folder_of(w->path);
+        file_sync_folder_of(w->path);
         close(w->fd);
         w->fd = -1;
     }

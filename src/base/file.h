@@ -26,6 +26,8 @@ int file_writer_add(struct file_writer *w, const void *bytes, size_t n);
 int file_writer_commit(struct file_writer *w);
 void file_writer_abort(struct file_writer *w); /* harmless after commit */
 
+/* After a rename to path, which must itself reach the disk, or a crash brings the old name back. */
+void file_sync_folder_of(const char *path);
 int file_mkdirs(const char *path); /* like mkdir -p */
 int file_exists(const char *path);
 int file_is_folder(const char *path);

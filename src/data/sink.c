@@ -470,18 +470,6 @@ static int move_shard(const struct sink *k, uint64_t i)
     return rc;
 }
 
-static void sync_folder_of(const char *prefix)
-{
-    char *const dir = in_folder_of(prefix, ".");
-    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
-    free(dir);
-}
-
 /* All samples have come: the rest of the folder's files, and the journal that says so. */
 static int seal_folder(struct sink *k)
 {
@@ -501,6 +489,6 @@ int sink_commit(struct sink *k)
         TRY(move(k->place, k->config.prefix));
     for (uint64_t i = 0; i < k->n_files && !k->in_folder; i++)
         TRY(move_shard(k, i));
-    sync_folder_of(k->config.prefix);
+    file_sync_folder_of(k->config.prefix);
     return 0;
 }
