@@ -10,19 +10,19 @@
 #include "data/tar.h"
 #include "fuzz.h"
 
-enum { FIX_SUMS = 1, MAX_READ = 64, SUM_AT = 148, SUM_BYTES = 8 };
+enum { FIX_SUMS = 1, MAX_READ = 64 };
 
 const char *const fuzz_words[] = {"ustar\0", "ustar  ",         "a.jpg",       "a.cls", "L",
                                   "x",       "14 path=b.jpg\n", "10 size=1\n", NULL};
 
-static void fix_sum(uint8_t *block)
+static void fix_sum(struct tar_header *h)
 {
     unsigned sum = 0;
 
-    memset(block + SUM_AT, ' ', SUM_BYTES);
+    memset(h->sum, ' ', sizeof(h->sum));
     for (int i = 0; i < TAR_BLOCK; i++)
-        sum += block[i];
-    snprintf((char *)block + SUM_AT, SUM_BYTES, "%06o", sum);
+        sum += ((const uint8_t *)h)[i];
+    snprintf(h->sum, sizeof(h->sum), "%06o", sum);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     memcpy(copy, data + 1, n - 1);
     for (size_t i = 0; data[0] & FIX_SUMS && i + TAR_BLOCK <= n - 1; i += TAR_BLOCK)
         if (copy[i])
-            fix_sum(copy + i);
+            fix_sum((struct tar_header *)(copy + i));
     rc = source_open(fuzz_put("x.tar", copy, n - 1), &s);
     free(copy);
     if (rc < 0) {
@@ -65,18 +65,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 static void member(struct bytes *b, const char *name, char type, const char *content)
 {
-    uint8_t h[TAR_BLOCK] = {0}, body[TAR_BLOCK] = {0};
+    struct tar_header h = {.type = type, .magic = "ustar", .version = {'0', '0'}};
+    uint8_t body[TAR_BLOCK] = {0};
 
-    memcpy(h, name, strlen(name));
-    snprintf((char *)h + 124, 12, "%011zo", strlen(content));
-    h[156] = (uint8_t)type;
-    memcpy(h + 257,
-           "ustar\0"
-           "00",
-           8);
-    fix_sum(h);
+    memcpy(h.name, name, strlen(name));
+    snprintf(h.size, sizeof(h.size), "%011zo", strlen(content));
+    fix_sum(&h);
     memcpy(body, content, strlen(content));
-    bytes_add(b, h, sizeof(h));
+    bytes_add(b, &h, sizeof(h));
     bytes_add(b, body, sizeof(body));
 }
 
