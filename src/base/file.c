@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,21 @@ int file_writer_add(struct file_writer *w, const void *bytes, size_t n)
     if (rc < 0)
         file_writer_abort(w);
     return rc;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+    (void)st;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+void file_remove_tree(const char *path)
+{
+    enum { FOLDERS_OPEN = 16 };
+
+    nftw(path, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
 }
 
 void file_sync_folder_of(const char *path)

@@ -28,7 +28,8 @@ void file_writer_abort(struct file_writer *w); /* harmless after commit */
 
 /* After a rename to path, which must itself reach the disk, or a crash brings the old name back. */
 void file_sync_folder_of(const char *path);
-int file_mkdirs(const char *path); /* like mkdir -p */
+void file_remove_tree(const char *path); /* with all that is in it, as far as that goes */
+int file_mkdirs(const char *path);       /* like mkdir -p */
 int file_exists(const char *path);
 int file_is_folder(const char *path);
 /* Bytes that may still be written where path is, or will be: its nearest folder that exists is

@@ -1,7 +1,6 @@
 /* The submission's folders and files. All is written beside the place it is for and renamed there,
  * so that there is a whole submission or none. */
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +10,6 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/submit.h"
-
-static int drop(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-/* A folder with all that is in it. */
-static void remove_tree(const char *dir)
-{
-    nftw(dir, drop, 16, FTW_DEPTH | FTW_PHYS);
-}
 
 /* Takes the text over. */
 static int write_text(const char *dir, const char *name, mode_t mode, struct str *text)
@@ -215,7 +200,7 @@ int submit_write(const struct submit *s, const char *dir)
     if (rc == 0 && rename(partial, to) < 0)
         rc = err(E_IO, "rename %s to %s: %s", partial, to, strerror(errno));
     if (rc < 0)
-        remove_tree(partial);
+        file_remove_tree(partial);
     free(org);
     free(partial);
     free(to);

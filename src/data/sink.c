@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,21 +116,6 @@ static int find_format(struct sink *k)
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
-{
-    (void)st;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
-static void remove_tree(const char *path)
-{
-    enum { FOLDERS_OPEN = 16 };
-
-    nftw(path, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
-}
-
 /* The folder holds a lock, which ends with the process. */
 static int take_work(struct sink *k)
 {
@@ -224,7 +208,7 @@ static int take_up(struct sink *k)
         begin_anew(k);
         unlink(journal); /* first: it vouches for what goes now */
         if (k->in_folder) {
-            remove_tree(k->place);
+            file_remove_tree(k->place);
             rc = file_mkdirs(k->place);
         }
     }
@@ -291,7 +275,7 @@ void sink_close(struct sink *k)
 
 void sink_forget(struct sink *k)
 {
-    remove_tree(k->work);
+    file_remove_tree(k->work);
 }
 
 /* ---- writing ---- */
