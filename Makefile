@@ -12,7 +12,7 @@ endif
 ifneq ($(filter 1,$(FUZZ) $(TSAN)),)
 DNNL := 0
 endif
-WERROR ?= $(if $(filter 12,$(shell $(CC) -dumpversion)),1,0)
+WERROR ?= $(if $(filter 12 14.%,$(shell $(CC) -dumpversion)),1,0)
 PREFIX ?= /usr/local
 BUILD ?= build$(KIND)
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))

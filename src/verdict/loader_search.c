@@ -43,11 +43,11 @@ int loader_search_new(const struct search_space *space, const struct loader_sett
     s = xcalloc(1, sizeof(*s));
     s->space = *space;
     s->set = *settings;
-    if (!s->set.noise)
+    if (s->set.noise == 0)
         s->set.noise = 0.02;
-    if (!s->set.gain)
+    if (s->set.gain == 0)
         s->set.gain = 0.0002;
-    if (!s->set.equal)
+    if (s->set.equal == 0)
         s->set.equal = 0.01;
     if (!s->set.max_probes)
         s->set.max_probes = default_probes(space);

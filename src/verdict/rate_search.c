@@ -64,9 +64,9 @@ int rate_search_new(const struct rate_settings *settings, struct rate_search **o
         set.decades_down = 3, set.decades_up = 2;
     if (!set.max_batch)
         set.max_batch = set.batch;
-    if (!set.budget)
+    if (set.budget == 0)
         set.budget = 1;
-    if (!set.growth)
+    if (set.growth == 0)
         set.growth = 3;
     if (!set.n_rungs)
         set.n_rungs = 3;
@@ -336,12 +336,15 @@ static void shrink(struct rate_search *s)
     propose_decades(s, centre(s));
 }
 
-/* Several trials came to their end, all at the very same: no rate is better than another. */
+/* Several trials came to their end, all at the very same: no rate is better than another. Without
+ * a best one what ended did so with a batch that a later trial had no memory for. */
 static int all_alike(const struct rate_search *s)
 {
     const int last = s->set.n_rungs - 1;
     int n = 0;
 
+    if (s->best < 0)
+        return 0;
     for (int i = 0; i < s->n_trials; i++) {
         if (complete(s, i) && cost(s, i, last) != cost(s, s->best, last))
             return 0;

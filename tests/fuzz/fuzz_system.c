@@ -1,6 +1,7 @@
 /* What the kernel says of a machine: the same bytes as cpuinfo, meminfo, mounts, a list of
  * processors, a rate, and the firmware's table. Nothing is refused there: a text that says nothing
  * leaves a thing not known. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -84,8 +85,7 @@ void fuzz_seeds(void)
         "MemTotal:  1000 kB\n",
         "/dev/sda1 /a\\040b ext4 rw 0 0\nserver:/x /y nfs4 rw 0 0\n",
         "0-3,8\n",
-        "\x11\x17"
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\0\0\x7f\x04\0\0\0\0",
+        "\021\027aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\0\0\x7f\x04\0\0\0\0",
         "PRETTY_NAME=\"A Linux\"\n"};
 
     for (size_t i = 0; i < COUNT_OF(seeds); i++)
