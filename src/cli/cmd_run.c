@@ -1,6 +1,5 @@
 /* `stave run`: trains a workload to its target. */
 #include <libgen.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "base/file.h"
 #include "cli/only.h"
 #include "cli/rule_sink.h"
+#include "cli/run.h"
 #include "cli/run_folder.h"
 #include "cli/run_set.h"
 #include "cli/seed.h"
@@ -19,21 +19,11 @@
 #include "train/loop.h"
 #include "train/stop.h"
 
-/* Behind them the stages of the input pipeline alone, in its order. */
-enum only { ONLY_ALL, ONLY_EVALUATE, ONLY_DATA };
-enum clear { CLEAR_AUTO, CLEAR_NO, CLEAR_YES, CLEAR_FILES };
 static const char *const only_names[] = {"all", "evaluate", "data",
 #define STAGE(name) #name,
 #include "data/list.h"
                                          NULL};
 static const char *const clear_names[] = {"auto", "no", "yes", "files", NULL};
-
-struct run_settings {
-    char *out, *init, *export, *ruleset;
-    int resume, only, clear_cache, keep_going, dry_run, json;
-    long long runs;
-    double until_sure;
-};
 
 /* clang-format off */
 #define ROW(...) OPT_ROW(run_settings, __VA_ARGS__)
@@ -66,22 +56,6 @@ static const struct opt_row rows[] = {
 /* clang-format on */
 
 static const struct opt_table options = {"run", rows, COUNT_OF(rows)};
-
-/* One run of the command. */
-struct run {
-    struct setup setup;
-    struct run_settings own;
-    struct engine engine;
-    struct task task;
-    struct trace trace;
-    struct train_result result;
-    uint64_t seed;
-    const char *division;
-    char *dir;
-    struct cache_clear cache;
-    int lock;    /* file descriptor that keeps other runs out of the folder, -1 before */
-    int goes_on; /* from a checkpoint: --resume, and there is one */
-};
 
 static int choose_seed(struct run *r)
 {
@@ -163,37 +137,6 @@ static int open_trace(struct run *r)
     return rc;
 }
 
-/* Runs of the set after the first one. */
-static long long later_runs(const struct run *r)
-{
-    return set_size(&r->setup, r->own.runs) - 1;
-}
-
-static void print_needs(struct run *r, const struct train_needs *n)
-{
-    struct str json = STR_INIT, rules = STR_INIT;
-    const char *const division = r->setup.workload->rules(&r->setup.settings, &r->task, &rules);
-
-    command_line_add_json(&r->setup.line, &json);
-    printf("settings: %s\ndivision: %s\n%s", json.s, division, rules.s);
-    printf("data: %llu training and %llu evaluation samples\n", (unsigned long long)r->task.n_train,
-           (unsigned long long)r->task.n_eval);
-    printf("model: %lld parameters%s\n", n->parameters,
-           r->task.parameters ? ", as many as this model must have" : "");
-    printf("memory: %.1f MiB weights and optimiser state, %.1f MiB activations, %.1f MiB a batch "
-           "read ahead\n",
-           (double)n->weights / 0x1p20, (double)n->activations / 0x1p20, (double)n->batch / 0x1p20);
-    machine_print_memory(&r->setup.machine);
-    printf("processors: %d to use (%s); allowed: %s\n", r->setup.machine.cpus.count,
-           r->setup.machine.cpus.how, r->setup.machine.cpus.mask);
-    printf("disk: about %.1f MiB for checkpoints, three while one is written\n",
-           (double)(3 + 2 * later_runs(r)) * (double)n->checkpoint / 0x1p20);
-    if (later_runs(r))
-        printf("runs: %lld, one after the other, each with a seed of its own\n", later_runs(r) + 1);
-    str_release(&json);
-    str_release(&rules);
-}
-
 /* Before anything is written: threads and memory against what the machine gives. */
 static int check_machine(struct run *r, const struct train_needs *n)
 {
@@ -203,58 +146,6 @@ static int check_machine(struct run *r, const struct train_needs *n)
 
     machine_check_threads(&r->setup.machine, t);
     return machine_fit(&r->setup.machine, n, &d->prefetch);
-}
-
-static void print_evaluation(const struct run *r)
-{
-    const struct train_result *const t = &r->result;
-
-    printf("%s: %s %.4f", r->task.name, r->task.metric->title, t->quality);
-    if (r->setup.settings.train.target > 0)
-        printf(" (target %.4f)", r->setup.settings.train.target);
-    for (size_t i = 1; i < t->n_values; i++)
-        printf("%s %s %.10g", i > 1 ? "," : ";", t->values[i].name, t->values[i].value);
-    if (!isnan(t->eval_loss))
-        printf("; loss %.4f", t->eval_loss);
-    printf("; %.1f %s/s", (double)r->task.n_eval / (double)t->last_eval_ns * 1e9, r->task.unit);
-    if (t->bad_samples)
-        printf("; %llu bad samples", (unsigned long long)t->bad_samples);
-    printf("\nevaluated the weights of %s; run folder: %s\n", r->own.init, r->dir);
-}
-
-static void print_result(const struct run *r)
-{
-    const struct train_result *const t = &r->result;
-    struct str json = STR_INIT;
-
-    if (r->own.json) {
-        run_folder_result_json(&r->setup, &r->task, t, &json);
-        fputs(json.s, stdout);
-        str_release(&json);
-        return;
-    }
-    if (r->own.only == ONLY_EVALUATE && t->n_values) {
-        print_evaluation(r);
-        return;
-    }
-    printf("%s: %s after %lld epochs, %lld steps, %.1f s", r->task.name,
-           train_status_name(t->status), t->epochs, t->steps, (double)t->run_ns / 1e9);
-    if (!isnan(t->quality))
-        printf("; %s %.4f", r->task.metric->title, t->quality);
-    if (!isnan(t->quality) && r->setup.settings.train.target > 0)
-        printf(" (target %.4f)", r->setup.settings.train.target);
-    for (size_t i = 1; i < t->n_values; i++) /* counts */
-        printf(", %.17g %s", t->values[i].value, t->values[i].name);
-    if (t->train_ns > 0 && t->samples > 0)
-        printf("; %.1f %s/s, %.1f %% of training spent waiting for data",
-               (double)t->samples / (double)t->train_ns * 1e9, r->task.unit,
-               100 * (double)t->wait_ns / (double)t->train_ns);
-    if (t->bad_samples)
-        printf("; %llu bad samples", (unsigned long long)t->bad_samples);
-    if (t->resumed)
-        printf("\nresumed: the log covers the last start only, so it is no timed result");
-    printf("\n%s division under MLPerf ruleset %s; run folder: %s\n", r->division,
-           workload_ruleset(r->setup.workload, &r->setup.settings), r->dir);
 }
 
 static int exit_code(const struct train_result *t)
@@ -307,7 +198,7 @@ static int finish(struct run *r, int rc)
         code = rc == 0 && code != EXIT_UNTRUSTWORTHY ? EXIT_WORLD : code;
     }
     machine_warn_changes(&r->setup.machine);
-    print_result(r);
+    run_print_result(r);
     return write_export(r, code);
 }
 
@@ -374,7 +265,7 @@ static int train(struct run *r)
         TRY(start_again(r));
     r->setup.workload->close(&r->task); /* opened without the seed, to check settings and data */
     TRY(r->setup.workload->open(&r->setup.settings, r->seed, &r->task));
-    run.n_later = later_runs(r);
+    run.n_later = run_later(r);
     run.dir = r->dir;
     run.seed = r->seed;
     run.init = r->own.init;
@@ -385,7 +276,7 @@ static int train(struct run *r)
                               workload_benchmark(r->setup.workload, &r->setup.settings),
                               &r->setup.settings, &r->task);
     if (rc == 0 && r->own.dry_run)
-        print_needs(r, &run.needs);
+        run_print_needs(r, &run.needs);
     if (rc == 0)
         rc = check_machine(r, &run.needs);
     if (rc == 0)

@@ -26,6 +26,9 @@ static void bind(struct setup *s, const struct command *c, int argc, char **argv
     if (extra)
         command_line_bind(&s->line, extra, extra_settings);
     command_line_bind(&s->line, &setup_options, &s->own);
+    for (const struct opt_table *const *t = c->tables; *t; t++)
+        if (*t == &conditions_options)
+            command_line_bind(&s->line, *t, &s->conditions);
     if (!s->workload && c->min_args == 0)
         return;
     command_line_bind(&s->line, &train_options, &s->settings.train);

@@ -4,6 +4,7 @@
 #define STAVE_CLI_SETUP_H
 
 #include "cli/command_line.h"
+#include "cli/conditions.h"
 #include "cli/machine.h"
 #include "plan/engine.h"
 #include "workloads/workload.h"
@@ -19,6 +20,7 @@ struct setup {
     const struct workload *workload;
     const struct preset *preset;
     struct setup_settings own;
+    struct conditions_settings conditions; /* of a command that has their table */
     struct workload_settings settings;
     struct machine machine; /* as it was when the device was opened */
 };

@@ -1,0 +1,77 @@
+/* The meter: one thread that samples the machine while a run is at work, through a table of probes
+ * (list.h), into samples.csv. Times of rows are those of the event stream, so that both lie on one
+ * line.
+ *
+ * A row holds for the time since the row before it. What is not known is an empty cell; a probe
+ * that knows nothing on this machine has no columns. Names of columns end in their unit; columns of
+ * type METER_TOTAL count up from the start and are taken as differences.
+ *
+ * Threads: open, mark and close are one thread's; the sampler is the meter's own. Nothing is
+ * allocated after meter_open. Errors: a file that can not be written ends the sampling and is what
+ * meter_close returns; the run goes on. */
+#ifndef STAVE_METER_METER_H
+#define STAVE_METER_METER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the probes look at. Borrowed until meter_close. */
+struct meter_place {
+    const char *root; /* "" for the real machine, or a folder with proc/ and sys/ for tests */
+    const char *const *data_files; /* of the data set; of many files, a sample */
+    size_t n_data_files;
+    const char *store; /* the run folder, or where ingest writes */
+};
+
+/* A number that the program itself counts. */
+struct meter_counter {
+    const char *column; /* "loader_asked_bytes" */
+    uint64_t (*read)(void *context);
+    void *context;
+};
+
+enum meter_kind {
+    METER_LEVEL, /* holds for the moment, or for the interval before the row */
+    METER_TOTAL  /* counts up */
+};
+
+/* Where a probe says what it can know: meter_column returns the number of the column among its own,
+ * in the order of the calls. */
+struct meter_columns;
+size_t meter_column(struct meter_columns *c, enum meter_kind kind, const char *name);
+
+/* A probe. open finds out what can be known here and names its columns; none: it is closed at once.
+ * sample fills values[] of its columns, NAN where something is not known this time; seconds is the
+ * time since its last sample, 0 at the first. It must not wait. */
+struct probe_ops {
+    const char *name;
+    int (*open)(void **state, const struct meter_place *place, struct meter_columns *columns);
+    void (*sample)(void *state, double seconds, double *values);
+    void (*close)(void *state);
+};
+
+struct meter_config {
+    const char *path; /* of samples.csv */
+    double hz;
+    int64_t start_ns, start_ms; /* clock_ns and wall clock when the event stream was opened */
+    struct meter_place place;
+    const struct meter_counter *counters;
+    size_t n_counters;
+};
+
+struct meter;
+int meter_open(const struct meter_config *config, struct meter **out);
+/* Ends the row's phase and epoch here (epoch 0: none): a row is written now, before this returns,
+ * and those behind it belong to the new ones. phase is a constant text. */
+void meter_mark(struct meter *m, const char *phase, long long epoch);
+/* The last row's value of a column; NAN when there is none. */
+double meter_last(struct meter *m, const char *column);
+
+struct meter_use {
+    uint64_t n_samples, n_late; /* rows; rows that came more than half an interval late */
+    int64_t sampler_cpu_ns;     /* processor time of the sampler */
+};
+/* The last row, then the end. m may be NULL. */
+int meter_close(struct meter *m, struct meter_use *use);
+
+#endif
