@@ -10,9 +10,9 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/student.h"
 #include "rules/rcp.h"
 #include "rules/score.h"
-#include "rules/student.h"
 
 #define NEAR(a, b, within) assert_true(fabs((a) - (b)) <= (within))
 

@@ -8,8 +8,8 @@
 
 #include "base/embedded.h"
 #include "base/err.h"
+#include "base/student.h"
 #include "rules/score.h"
-#include "rules/student.h"
 
 static const double level = 0.05, tolerance = 0.0001;
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/student.h"
 #include "rules/ruleset.h"
-#include "rules/student.h"
 
 struct score_rule score_rule(const char *version, const char *benchmark)
 {

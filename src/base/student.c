@@ -1,4 +1,4 @@
-#include "rules/student.h"
+#include "base/student.h"
 
 #include <math.h>
 
