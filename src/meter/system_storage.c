@@ -5,6 +5,8 @@
 
 #include "base/cgroup.h"
 #include "base/err.h"
+#include "meter/disk_path.h"
+#include "meter/mounts.h"
 #include "meter/probe.h"
 #include "meter/system.h"
 
@@ -30,21 +32,6 @@ static int is_no_disk(const char *name)
     return 0;
 }
 
-static const char *kind_of(const struct walk *w, const char *name)
-{
-    const long long turns = probe_number(-1, w->root, "/sys/block/%s/queue/rotational", name);
-
-    if (begins(name, "nvme"))
-        return "NVMe SSD";
-    if (begins(name, "vd"))
-        return "virtio disk";
-    if (begins(name, "xvd"))
-        return "Xen disk";
-    if (begins(name, "pmem"))
-        return "persistent memory";
-    return turns == 1 ? "HDD" : turns == 0 ? "SSD" : NULL;
-}
-
 static void visit_disk(void *context, const char *name)
 {
     struct walk *const w = context;
@@ -58,41 +45,15 @@ static void visit_disk(void *context, const char *name)
     s->disks[s->n_disks++] = (struct system_disk){
         .name = arena_strdup(&s->arena, name),
         .model = probe_text(&s->arena, w->root, "/sys/block/%s/device/model", name),
-        .kind = kind_of(w, name),
+        .kind = disk_kind(w->root, name),
         .bytes = sectors * 512, /* always of 512 bytes here, whatever the disk's are */
     };
 }
 
-/* The kernel writes blanks in names as octal numbers: \040. */
-static void decode(char *text)
-{
-    char *out = text;
-
-    for (const char *p = text; *p; out++) {
-        unsigned c = 0;
-        const int octal = p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' &&
-                          p[2] <= '7' && p[3] >= '0' && p[3] <= '7';
-
-        if (octal)
-            c = (unsigned)(p[1] - '0') << 6 | (unsigned)(p[2] - '0') << 3 | (unsigned)(p[3] - '0');
-        *out = octal && c ? (char)c : *p;
-        p += octal ? 4 : 1;
-    }
-    *out = '\0';
-}
-
 static int is_storage(const char *device, const char *type)
 {
-    static const char *const far[] = {"nfs",      "cifs",   "smb3", "lustre",   "gpfs",
-                                      "beegfs",   "ceph",   "9p",   "virtiofs", "glusterfs",
-                                      "orangefs", "wekafs", "daos"};
-
-    if (begins(device, "/dev/") && !begins(device, "/dev/loop"))
-        return 1;
-    for (size_t i = 0; i < COUNT_OF(far); i++)
-        if (begins(type, far[i]) || (begins(type, "fuse.") && begins(type + 5, far[i])))
-            return 1;
-    return 0;
+    return (begins(device, "/dev/") && !begins(device, "/dev/loop")) ||
+           disk_kind_of_type(type) == DISK_NETWORK;
 }
 
 /* The same device again is a folder of it bound elsewhere. */
@@ -117,8 +78,8 @@ static void read_mounts(char *text, struct system_info *s)
 
         if (!device || !path || !type)
             continue;
-        decode(device);
-        decode(path);
+        mounts_unescape(device);
+        mounts_unescape(path);
         if (is_storage(device, type))
             add_mount(s, device, path, type);
     }
