@@ -143,10 +143,14 @@ UNUSED_FUNCTION int config_at(size_t k, struct reader_config *c)
 
 UNUSED_FUNCTION void assert_sample(struct reader *r, uint64_t i, enum layout layout)
 {
+    const uint64_t before = reader_asked_bytes();
     struct sample got = {0};
 
     if (reader_read(r, i, &got) < 0)
         fail_msg("%s", err_reason());
+    /* Around a picture stand at most the words of its record or archive. */
+    assert_in_range(reader_asked_bytes() - before, size_of(i),
+                    size_of(i) + (layout == FOLDER ? 0 : 512));
     assert_int_equal(got.n, size_of(i));
     assert_int_equal(got.label, layout == FOLDER ? 0 : (int64_t)i);
     if (got.n)

@@ -122,12 +122,42 @@ static void test_only(void **state)
     free(text);
 }
 
+/* Epochs of batches without a model: events and result, nothing of a model. */
+static void test_only_data_leaves_a_folder(void **state)
+{
+    char *const dir = *state;
+    char *text =
+        program_run(dir, 0, "run " SMALL "--classes %d --only data --epochs 3 --out %s/run", dir,
+                    RUN_CLASSES, dir);
+    cJSON *const events = read_lines(dir, "run/events.jsonl");
+    cJSON *const result = read_json(dir, "run/result.json");
+    const cJSON *stop;
+
+    assert_says(text, "into nothing: steps done after 3 epochs, 18 batches");
+    assert_int_equal(count_key(events, "epoch_start", NULL), 3);
+    assert_int_equal(count_key(events, "epoch_stop", NULL), 3);
+    assert_int_equal(count_key(events, "eval_start", NULL), 0);
+    assert_int_equal(count_key(events, "run_stop", &stop), 1);
+    assert_string_equal(string_of(stop, "status"), "success");
+    assert_true(number_of(result, "samples_trained") == 3 * RUN_TRAIN);
+    assert_null(cJSON_GetObjectItem(result, "last_loss"));
+    assert_null(cJSON_GetObjectItem(result, "target"));
+    cJSON_Delete(events);
+    cJSON_Delete(result);
+    free(text);
+    text = program_run(dir, 3, "export %s/run --to %s/weights", dir, dir);
+    free(text);
+    assert_null(strstr(text = read_text(dir, "run/stages.csv"), "decode,0,"));
+    free(text);
+}
+
 static void test_only_refuses(void **state)
 {
     char *const text = program_run(*state, 2, "run " SMALL "--only decode --out x", (char *)*state);
 
-    assert_says(text, "--only decode trains nothing");
+    assert_says(text, "--only decode leaves no run folder; leave out --out");
     free(text);
+    free(program_run(*state, 2, "run " SMALL "--only data --dry-run", (char *)*state));
     free(program_run(*state, 2, "run " SMALL "--only data --synthetic", (char *)*state));
     free(program_run(*state, 2, "run " SMALL "--only data --runs 3", (char *)*state));
     free(program_run(*state, 2, "run " SMALL "--only nonsense", (char *)*state));
@@ -140,6 +170,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_profile_leaves_no_file, open_data, scratch_close),
         cmocka_unit_test_setup_teardown(test_profile_refuses, open_data, scratch_close),
         cmocka_unit_test_setup_teardown(test_only, open_data, scratch_close),
+        cmocka_unit_test_setup_teardown(test_only_data_leaves_a_folder, open_data, scratch_close),
         cmocka_unit_test_setup_teardown(test_only_refuses, open_data, scratch_close),
     };
 

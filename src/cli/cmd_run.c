@@ -37,7 +37,8 @@ static const struct opt_row rows[] = {
         .help = "Write the final weights to this safetensors file too, under the names of torchvision"),
     ROW("only", OPT_CHOICE, only, .dflt = "all", .choices = only_names, .arg = "STAGE",
         .help = "Make one part of the run. evaluate: measure the weights of --init. data: the whole input pipeline into nothing; read, decode, "
-                "augment: this stage of it alone, the ones before it serving from memory; for --steps batches or an epoch, without a run folder"),
+                "augment: this stage of it alone, the ones before it serving from memory; for --steps batches or an epoch, without a run folder; "
+                "data with --out: for --epochs, with one"),
     ROW("ruleset", OPT_STRING, ruleset, .arg = "ROUND",
         .help = "The MLPerf round whose rules hold; the workload's own by default"),
     ROW("clear-cache", OPT_CHOICE, clear_cache, .dflt = "auto", .choices = clear_names, .arg = "WHAT",
@@ -122,13 +123,13 @@ static int open_trace(struct run *r)
 
     rc = again ? run_folder_keep_log(r->dir) : 0;
     trace_open(&r->trace);
-    if (rc == 0)
+    if (rc == 0 && r->own.only != ONLY_DATA)
         rc = trace_add(&r->trace, &mllog_sink, &mllog);
     if (rc == 0)
         rc = trace_add(&r->trace, &jsonl_sink, &jsonl);
     if (rc == 0)
         rc = trace_add(&r->trace, &terminal_sink, &terminal);
-    if (rc == 0 && r->setup.workload->benchmark && r->own.only != ONLY_EVALUATE)
+    if (rc == 0 && r->setup.workload->benchmark && r->own.only == ONLY_ALL)
         rc = trace_add(&r->trace, &rule_sink, &rules);
     free(log);
     free(events);
@@ -242,6 +243,13 @@ static int write_and_train(struct run *r, struct train_run *run)
     return finish(r, train_run(run, &r->result));
 }
 
+static enum train_part part_of(const struct run *r)
+{
+    return r->own.only == ONLY_EVALUATE ? TRAIN_ONLY_EVALUATE
+           : r->own.only == ONLY_DATA   ? TRAIN_ONLY_DATA
+                                        : TRAIN_WHOLE;
+}
+
 /* Everything after the device is open. */
 static int train(struct run *r)
 {
@@ -250,7 +258,7 @@ static int train(struct run *r)
                             .engine = &r->engine,
                             .trace = &r->trace,
                             .names = r->setup.workload->names,
-                            .only_evaluate = r->own.only == ONLY_EVALUATE,
+                            .part = part_of(r),
                             .progress = write_progress,
                             .progress_context = r};
     int rc;
@@ -287,8 +295,8 @@ static int train(struct run *r)
 
 static int check_device(const struct run *r)
 {
-    if (r->engine.backend->computes || (r->own.dry_run && r->own.runs == 1) ||
-        r->setup.settings.train.steps > 0)
+    if (r->engine.backend->computes || r->own.only == ONLY_DATA ||
+        (r->own.dry_run && r->own.runs == 1) || r->setup.settings.train.steps > 0)
         return 0;
     return err(E_USAGE, "device %s computes nothing, so no target can be reached; give --steps N",
                r->engine.backend->name);
@@ -378,6 +386,8 @@ static int run_task(struct run *r)
 
     TRY(check_options(&r->own));
     r->setup.settings.only_evaluate = r->own.only == ONLY_EVALUATE;
+    if (r->own.only == ONLY_DATA)
+        r->setup.settings.train.target = 0;
     TRY(train_settings_check(&r->setup.settings.train));
     TRY(r->setup.workload->open(&r->setup.settings, 1, &r->task));
     r->dir = r->own.out ? xstrdup(r->own.out) : run_folder_default("", r->setup.workload->name);
@@ -395,16 +405,22 @@ static int run_task(struct run *r)
     return rc;
 }
 
-/* Of the input pipeline. */
+/* Of the input pipeline: in epochs with a run folder when one is asked for, else for a window of
+ * time. */
 static int run_part(struct run *r)
 {
     const struct run_settings *const own = &r->own;
 
-    if (is_set(own) || own->resume || own->init || own->export || own->out || own->dry_run)
+    if (is_set(own) || own->resume || own->init || own->export)
         return err(E_USAGE,
-                   "--only %s trains nothing and leaves no run folder; leave out --runs, --out, "
-                   "--resume, --init, --export and --dry-run",
+                   "--only %s trains nothing; leave out --runs, --resume, --init and --export",
                    only_names[own->only]);
+    if (own->only == ONLY_DATA && own->out)
+        return run_task(r);
+    if (own->out || own->dry_run)
+        return err(E_USAGE, "--only %s leaves no run folder%s; leave out %s", only_names[own->only],
+                   own->only == ONLY_DATA ? " without --out" : "",
+                   own->out ? "--out" : "--dry-run");
     return run_only(&r->setup,
                     (struct only_part){.alone = own->only - ONLY_DATA, .json = own->json});
 }

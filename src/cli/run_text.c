@@ -53,6 +53,18 @@ static void print_evaluation(const struct run *r)
     printf("\nevaluated the weights of %s; run folder: %s\n", r->own.init, r->dir);
 }
 
+static void print_data(const struct run *r)
+{
+    const struct train_result *const t = &r->result;
+
+    printf("%s, data, into nothing: %s after %lld epochs, %lld batches, %.1f s; %.1f %s/s",
+           r->task.name, train_status_name(t->status), t->epochs, t->steps, (double)t->run_ns / 1e9,
+           (double)t->samples / (double)t->train_ns * 1e9, r->task.unit);
+    if (t->bad_samples)
+        printf("; %llu bad samples", (unsigned long long)t->bad_samples);
+    printf("\nrun folder: %s\n", r->dir);
+}
+
 void run_print_result(const struct run *r)
 {
     const struct train_result *const t = &r->result;
@@ -62,6 +74,10 @@ void run_print_result(const struct run *r)
         run_folder_result_json(&r->setup, &r->task, t, &json);
         fputs(json.s, stdout);
         str_release(&json);
+        return;
+    }
+    if (r->own.only == ONLY_DATA) {
+        print_data(r);
         return;
     }
     if (r->own.only == ONLY_EVALUATE && t->n_values) {

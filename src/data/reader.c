@@ -1,5 +1,6 @@
 #include "data/reader.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,6 +15,8 @@ static const struct reader_ops *const kinds[N_READERS] = {
 #define READER(name, text) [READER_##name] = &reader_##name,
 #include "data/list.h"
 };
+
+static _Atomic uint64_t asked_bytes;
 
 /* A quarter of the files that the process may have open: it may have a second pipeline, and others
  * open files too. One half of the share for files kept open, one for samples on their way. */
@@ -183,5 +186,11 @@ int reader_read(struct reader *r, uint64_t i, struct sample *out)
     r->handed_out = f;
     begin_told(r);
     TRY(r->ops->finish(r, f));
+    atomic_fetch_add_explicit(&asked_bytes, f->n, memory_order_relaxed);
     return source_unwrap(r->source, i, (struct raw){f->mem + f->skip, f->n}, out);
+}
+
+uint64_t reader_asked_bytes(void)
+{
+    return atomic_load_explicit(&asked_bytes, memory_order_relaxed);
 }

@@ -56,4 +56,8 @@ void reader_expect(struct reader *r, const uint64_t *samples, size_t n);
 /* Sample i, expected or not. out->data lies in the reader and holds until the next call. */
 int reader_read(struct reader *r, uint64_t i, struct sample *out);
 
+/* Bytes of the samples that all readers of this process gave so far, as they are stored: what was
+ * asked for, whoever brought it. Any thread. */
+uint64_t reader_asked_bytes(void);
+
 #endif

@@ -133,7 +133,8 @@ void trace_step(struct trace *t, const char *file, int line, const struct trace_
         {"steps_total", s->steps_total > 0 ? trace_int(s->steps_total) : trace_none()},
         {"samples_per_s", real_if_known(s->samples_per_s)},
         {"samples_per_s_spread_ratio", real_if_known(s->spread)},
-        {"loss", trace_real(s->loss)}, /* a loss that is NaN is news, not an absence */
+        /* A loss that is NaN is news, not an absence, unless nothing learns. */
+        {"loss", isnan(s->learning_rate) ? trace_none() : trace_real(s->loss)},
         {"learning_rate", real_if_known(s->learning_rate)},
         {"data_wait_ratio", real_if_known(s->data_wait_share)},
         {"eta_s", real_if_known(s->eta_s)},

@@ -100,7 +100,8 @@ struct trace_value trace_json(const char *text);
 #define TRACE_START(t, key, ...) TRACE_EVENT_(t, TRACE_TYPE_START, key, __VA_ARGS__)
 #define TRACE_END(t, key, ...) TRACE_EVENT_(t, TRACE_TYPE_END, key, __VA_ARGS__)
 
-/* Progress, every few steps. A member that is not known is NAN (numbers) or 0 (steps_total). */
+/* Progress, every few steps. A member that is not known is NAN (numbers) or 0 (steps_total);
+ * without a learning rate nothing learns, and there is no loss. */
 struct trace_step {
     long long epoch, step, steps_total;
     double samples_per_s, spread; /* spread: standard deviation over mean of the rate */

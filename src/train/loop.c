@@ -48,7 +48,7 @@ static void note_counts(struct loop *l)
     if (l->pipeline)
         pipeline_counters(l->pipeline, &r->counters);
     r->session = l->session.counters;
-    if (l->step > l->late_from)
+    if (l->step > l->late_from && l->run->part == TRAIN_WHOLE)
         r->late_loss = l->late_sum / (double)(l->step - l->late_from);
 }
 
@@ -181,7 +181,8 @@ static size_t extra_meta(const struct loop *l, struct safetensors_meta meta[MAX_
     return n;
 }
 
-/* A checkpoint that can not be written does not end the training, but the run ends with it. */
+/* A checkpoint that can not be written does not end the training, but the run ends with it. A part
+ * of a run has nothing to save. */
 static int save(struct loop *l, enum save_when when)
 {
     const int64_t start = clock_ns();
@@ -199,7 +200,7 @@ static int save(struct loop *l, enum save_when when)
     };
     int rc;
 
-    if (l->saved_step == l->step)
+    if (l->saved_step == l->step || l->run->part != TRAIN_WHOLE)
         return 0;
     rc = session_save(&l->session, run->dir, info);
     l->result->checkpoint_ns += clock_ns() - start;
@@ -237,21 +238,36 @@ static void tell_skipped(struct loop *l)
                 {"loss_scale", trace_real(l->session.loss_scale.value)});
 }
 
-static void tell_not_learning(struct loop *l)
+static void tell_not_learning(struct loop *l, long long step)
 {
     const double mean = l->learning.sum / LEARNING_BLOCK;
 
     warning("the model does not learn: the mean loss of steps %lld to %lld is %.4f, which guessing "
             "among %d classes gives; look at the learning rate, the labels and the pixel values",
-            l->step - LEARNING_BLOCK + 1, l->step, mean, l->learning.classes);
-    TRACE_POINT(l->run->trace, not_learning, trace_real(mean), {"step", trace_int(l->step)});
+            step - LEARNING_BLOCK + 1, step, mean, l->learning.classes);
+    TRACE_POINT(l->run->trace, not_learning, trace_real(mean), {"step", trace_int(step)});
+}
+
+static int learn(struct loop *l, const struct batch *b, double lr)
+{
+    struct train_result *const r = l->result;
+    struct step_result loss;
+
+    TRY(session_step(&l->session, b, lr, l->step, &loss));
+    if (loss.skipped)
+        tell_skipped(l);
+    r->last_loss = loss.loss / loss.weight;
+    l->late_sum += l->step >= l->late_from ? r->last_loss : 0;
+    if (learning_step(&l->learning, r->last_loss))
+        tell_not_learning(l, l->step + 1);
+    return 0;
 }
 
 static int train_step(struct loop *l)
 {
     const int64_t start = clock_ns();
-    const double lr = schedule_rate(&l->schedule, l->step);
-    struct step_result loss;
+    const int learns = l->run->part != TRAIN_ONLY_DATA;
+    const double lr = learns ? schedule_rate(&l->schedule, l->step) : NAN;
     const struct batch *b;
     int64_t got;
     size_t n_real;
@@ -261,18 +277,12 @@ static int train_step(struct loop *l)
     got = clock_ns();
     tell_bad_samples(l, l->pipeline);
     n_real = b->n_real;
-    rc = session_step(&l->session, b, lr, l->step, &loss);
+    rc = learns ? learn(l, b, lr) : 0;
     pipeline_done(l->pipeline, b);
     TRY(rc);
-    if (loss.skipped)
-        tell_skipped(l);
     l->step++;
     l->result->samples += n_real;
     l->result->wait_ns += got - start;
-    l->result->last_loss = loss.loss / loss.weight;
-    l->late_sum += l->step > l->late_from ? l->result->last_loss : 0;
-    if (learning_step(&l->learning, l->result->last_loss))
-        tell_not_learning(l);
     progress_step(&l->progress, l->run->trace,
                   (struct progress_sample){
                       .step = l->step,
@@ -323,7 +333,8 @@ static int train_block(struct loop *l, int *done)
             TRY(save_when_due(l));
     }
     *done = l->step >= l->total_steps;
-    if (l->step == (first + count - 1) * l->steps_per_epoch) /* the last epoch was whole */
+    if (l->step == (first + count - 1) * l->steps_per_epoch && /* the last epoch was whole */
+        l->run->part != TRAIN_ONLY_DATA)
         TRY(evaluate_epoch(l, first + count - 1, done));
     TRACE_END(t, block_stop, trace_none(), {"first_epoch_num", trace_int(first)});
     return 0;
@@ -346,7 +357,7 @@ static enum train_status status_of(const struct loop *l)
 {
     const struct train_settings *const s = l->run->settings;
 
-    if (s->steps > 0 || s->target <= 0)
+    if (s->steps > 0 || s->target <= 0 || l->run->part == TRAIN_ONLY_DATA)
         return TRAIN_STEPS_DONE;
     return metric_reached(l->run->task->metric, l->result->quality, s->target) ? TRAIN_REACHED
                                                                                : TRAIN_NOT_REACHED;
@@ -368,7 +379,7 @@ static int train_all(struct loop *l)
 
     TRACE_POINT(t, train_samples, trace_int((long long)task->n_train));
     TRACE_POINT(t, eval_samples, trace_int((long long)task->n_eval));
-    if (l->run->only_evaluate)
+    if (l->run->part == TRAIN_ONLY_EVALUATE)
         return evaluate_only(l);
     TRY(task->open(task->context, PIPELINE_TRAIN, (int)l->run->settings->batch_size,
                    (uint64_t)(l->step / l->steps_per_epoch),
@@ -417,6 +428,16 @@ static int load(struct loop *l)
     return 0;
 }
 
+static int prepare_model(struct loop *l)
+{
+    const struct train_run *const run = l->run;
+
+    TRY(session_open(&l->session, run->task, run->settings, run->engine));
+    l->metric = metric_new(run->task->metric);
+    l->learning.classes = run->task->classes;
+    return load(l);
+}
+
 static int prepare(struct loop *l)
 {
     const struct train_run *const run = l->run;
@@ -429,16 +450,13 @@ static int prepare(struct loop *l)
         l->evals.last = 0;
     train_digest(run, l->digest, sizeof(l->digest));
     TRY(train_schedule(s, l->steps_per_epoch, l->boundaries, &l->schedule));
-    TRY(session_open(&l->session, run->task, s, run->engine));
-    l->metric = metric_new(run->task->metric);
-    TRY(load(l));
+    if (run->part != TRAIN_ONLY_DATA)
+        TRY(prepare_model(l));
     l->late_from = l->step + (l->total_steps - l->step) / 2;
     progress_init(&l->progress, l->total_steps);
-    l->learning.classes = run->task->classes;
     return 0;
 }
 
-/* A run that only evaluates has nothing to save, and no epochs to count. */
 static int fail(struct loop *l, int rc)
 {
     struct trace *const t = l->run->trace;
@@ -447,7 +465,7 @@ static int fail(struct loop *l, int rc)
         l->result->error = rc;
         l->result->status = TRAIN_INTERRUPTED;
         TRACE_POINT(t, stop_requested, trace_string(stop_signal_name()));
-        rc = l->run->only_evaluate ? 0 : save(l, SAVE_LAST);
+        rc = save(l, SAVE_LAST);
         if (rc == 0)
             return 0;
     }

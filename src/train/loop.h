@@ -27,6 +27,13 @@ struct train_needs {
 
 struct train_result;
 
+/* The part of a run that is made. */
+enum train_part {
+    TRAIN_WHOLE,
+    TRAIN_ONLY_EVALUATE, /* one evaluation, no training, no checkpoint; wants init */
+    TRAIN_ONLY_DATA,     /* the epochs' batches, which nothing is done with: no model, no target */
+};
+
 struct train_run {
     const struct task *task;
     const struct train_settings *settings;
@@ -37,8 +44,8 @@ struct train_run {
     const struct name_map *names;    /* whose names that file may have besides ours; may be NULL */
     const struct cache_clear *cache; /* what was done to the page cache before; NULL: nothing */
     long long n_later;               /* runs that will leave their checkpoints beside this one's */
-    int only_evaluate;               /* one evaluation, no training, no checkpoint; wants init */
-    int resume;                      /* go on from the newest checkpoint in dir */
+    enum train_part part;
+    int resume; /* go on from the newest checkpoint in dir */
     uint64_t seed;
     /* Called at the start and after each evaluation and checkpoint with the result so far; may be
      * NULL. */

@@ -90,8 +90,10 @@ static int check_pipelines(const struct train_run *run)
 {
     const struct train_settings *const s = run->settings;
 
-    if (!run->only_evaluate)
+    if (run->part != TRAIN_ONLY_EVALUATE)
         TRY(run->task->open(run->task->context, PIPELINE_TRAIN, (int)s->batch_size, 0, 0, NULL));
+    if (run->part == TRAIN_ONLY_DATA)
+        return 0;
     return run->task->open(run->task->context, PIPELINE_EVAL, (int)(s->batch_size / s->accumulate),
                            0, 0, NULL);
 }
@@ -127,11 +129,11 @@ int train_open(struct train_run *run)
         TRY(weights_open(&run->given, run->init));
     if (run->resume)
         rc = check_resumed(run);
-    if (rc == 0)
+    if (rc == 0 && run->part != TRAIN_ONLY_DATA)
         rc = try_session(run);
     if (rc == 0)
         rc = check_pipelines(run);
-    if (rc == 0 && !run->only_evaluate)
+    if (rc == 0 && run->part == TRAIN_WHOLE)
         rc = check_space(run);
     if (rc < 0)
         train_close(run);
