@@ -34,8 +34,4 @@ void guard_ingest_poll(struct supervisor *s);
 /* Ends fio (SIGINT, wait, SIGKILL), removes its files and notes that they are gone, makes
  * ingest.csv, fills report.ingest, and sets s->ingest to NULL. Also when the run was killed. */
 void guard_ingest_end(struct supervisor *s);
-/* Appends the member "ingest" of result.json with a comma in front. */
-void guard_ingest_add_json(const struct ingest_settings *spec, const struct ingest_result *r,
-                           struct str *out);
-
 #endif

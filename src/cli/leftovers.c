@@ -194,7 +194,7 @@ static int read_all(const cJSON *doc, struct leftovers *l)
 
     if (!boot || strlen(boot) >= sizeof(l->boot))
         return err(E_DATA, "it names no boot of the machine");
-    strcpy(l->boot, boot);
+    snprintf(l->boot, sizeof(l->boot), "%s", boot);
     TRY(read_process(doc, "supervisor", &l->supervisor));
     TRY(read_process(doc, "run", &l->run));
     TRY(read_process(doc, "fio", &l->fio));
