@@ -11,38 +11,44 @@
 #include "base/json.h"
 #include "meter/ingest.h"
 
-static const struct ingest_result nothing = {.latency_mean_ns = NAN,
-                                             .latency_p50_ns = NAN,
-                                             .latency_p95_ns = NAN,
-                                             .latency_p99_ns = NAN,
-                                             .latency_max_ns = NAN};
-
-/* Bytes that would steer a terminal or end a line do not get into words. */
-static void set_words(struct ingest_result *out, const char *text, size_t n)
+void ingest_clear(struct ingest_result *r)
 {
-    struct str raw = STR_INIT, printable = STR_INIT;
+    *r = (struct ingest_result){.latency_mean_ns = NAN,
+                                .latency_p50_ns = NAN,
+                                .latency_p95_ns = NAN,
+                                .latency_p99_ns = NAN,
+                                .latency_max_ns = NAN};
+}
+
+/* A line of fio's, unless it is blank or only says that fio was asked to end. */
+static void add_line(const char *line, struct str *out)
+{
+    if (line[strspn(line, " \t")] == '\0' ||
+        strncmp(line, "fio: terminating on signal", strlen("fio: terminating on signal")) == 0)
+        return;
+    if (out->len)
+        str_add(out, "; ");
+    str_add_printable(out, line);
+}
+
+void ingest_set_words(struct ingest_result *out, const char *text, size_t n)
+{
+    struct str raw = STR_INIT, words = STR_INIT;
+    char *rest = NULL;
     size_t end;
 
-    while (n && strchr(" \t\r\n", text[n - 1]))
-        n--;
     str_add_bytes(&raw, text, n);
-    str_add(&printable, "");
-    for (char *line = raw.s; line && *line;) {
-        char *const stop = line + strcspn(line, "\r\n");
-        char *const next = *stop ? stop + 1 : stop;
-        *stop = '\0';
-        if (*line && printable.len)
-            str_add(&printable, "; ");
-        str_add_printable(&printable, line);
-        line = next;
-    }
-    end = printable.len < sizeof(out->words) ? printable.len : sizeof(out->words) - 1;
-    while (end < printable.len && end && ((unsigned char)printable.s[end] & 0xc0) == 0x80)
+    str_add(&raw, "");
+    str_add(&words, "");
+    for (char *l = strtok_r(raw.s, "\r\n", &rest); l; l = strtok_r(NULL, "\r\n", &rest))
+        add_line(l, &words);
+    end = words.len < sizeof(out->words) ? words.len : sizeof(out->words) - 1;
+    while (end < words.len && end && ((unsigned char)words.s[end] & 0xc0) == 0x80)
         end--; /* not in the middle of a character */
-    memcpy(out->words, printable.s, end);
+    memcpy(out->words, words.s, end);
     out->words[end] = '\0';
     str_release(&raw);
-    str_release(&printable);
+    str_release(&words);
 }
 
 /* The first line that is "{", or NULL. */
@@ -166,8 +172,8 @@ static int damaged(struct ingest_result *out, const char *what)
         out->words[0] ? xasprintf("%s; before it: %s", what, out->words) : xstrdup(what);
     int rc;
 
-    set_words(out, words, strlen(words));
-    rc = err(E_DATA, "fio.json: %s", out->words);
+    ingest_set_words(out, words, strlen(words));
+    rc = err(E_DATA, "fio.json can not be used: %s", out->words);
     free(words);
     return rc;
 }
@@ -214,16 +220,17 @@ int ingest_read(const char *text, size_t n, struct ingest_result *out)
     char words[sizeof(out->words)];
     int rc;
 
-    *out = nothing;
-    set_words(out, text, document ? (size_t)(document - text) : n);
+    ingest_clear(out);
+    ingest_set_words(out, text, document ? (size_t)(document - text) : n);
     if (document)
         rc = take_document(document, n - (size_t)(document - text), out);
     else
-        rc = damaged(out, n ? "no document of fio's in it" : "it is empty");
+        rc = damaged(out, n ? "no document of fio's is in it" : "the document is empty");
     if (rc < 0) {
         memcpy(words, out->words, sizeof(words));
-        *out = nothing;
+        ingest_clear(out);
         memcpy(out->words, words, sizeof(words));
+        out->error = INGEST_NOT_MEASURED;
     }
     return rc;
 }

@@ -214,31 +214,27 @@ static int check_space(const struct ingest_settings *s, const char *at)
                at, gib((double)fs.f_bavail * unit), gib(needed), gib(kept));
 }
 
-static void warn_of_memory(const char *at)
-{
-    struct statfs fs;
-
-    if (statfs(at, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC))
-        warning("ingest writes into memory: %s is on a file system without a disk (tmpfs)", at);
-}
-
-static int check_place(const struct ingest_settings *s, const char *at)
-{
-    TRY(check_folder(s, at));
-    TRY(check_space(s, at));
-    warn_of_memory(at);
-    return 0;
-}
-
 int ingest_check(const struct ingest_settings *s, const char *run_dir, char *version, size_t n)
 {
     char *const at = nearest_folder(place_of(s, run_dir));
     int rc = ingest_find_fio(version, n);
 
     if (rc == 0)
-        rc = check_place(s, at);
+        rc = check_folder(s, at);
+    if (rc == 0)
+        rc = check_space(s, at);
     free(at);
     return rc;
+}
+
+void ingest_warn_of_memory(const struct ingest_settings *s, const char *run_dir)
+{
+    char *const at = nearest_folder(place_of(s, run_dir));
+    struct statfs fs;
+
+    if (statfs(at, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC))
+        warning("ingest writes into memory, not to a disk: %s is a tmpfs", at);
+    free(at);
 }
 
 /* ---- what fio is asked to do ---- */

@@ -40,9 +40,10 @@ void ingest_add_spec(const struct ingest_settings *s, struct str *out);
 long long ingest_bytes(const struct ingest_settings *s);
 
 /* Before a run: fio is there (its version, "fio-3.33", into version, of n bytes), the folder can be
- * written, and the files leave at least a twentieth of the file system free. A warning where files
- * are memory. */
+ * written, and the files leave at least a twentieth of the file system free. */
 int ingest_check(const struct ingest_settings *s, const char *run_dir, char *version, size_t n);
+/* Warns when the files would be memory (tmpfs). */
+void ingest_warn_of_memory(const struct ingest_settings *s, const char *run_dir);
 /* The folder for the files, heap, absolute where dir is there: DIR/stave-ingest-PID. */
 char *ingest_folder(const struct ingest_settings *s, const char *run_dir);
 /* What fio is asked to do, beside the specification. */
@@ -57,7 +58,7 @@ void ingest_argv_free(char **argv);
 
 struct ingest_result {
     char fio_version[64];
-    int error; /* fio's errno; 0: none */
+    int error; /* fio's errno; INGEST_NOT_MEASURED: it told none and yet failed; 0: none */
     uint64_t write_bytes;
     double seconds, write_bytes_per_s; /* of all jobs */
     /* Of a write, from its submission; NAN: not known. Of several jobs that are not summed up (they
@@ -66,9 +67,14 @@ struct ingest_result {
     double latency_mean_ns, latency_p50_ns, latency_p95_ns, latency_p99_ns, latency_max_ns;
     char words[400]; /* what fio said before its document, or what is wrong with it; "" */
 };
+enum { INGEST_NOT_MEASURED = -1 };
+/* Nothing is known. */
+void ingest_clear(struct ingest_result *r);
 /* Reads fio.json, any release since fio 3; what is not in it is NAN or 0. text has a zero byte
- * behind its n bytes. On failure out holds nothing but words. */
+ * behind its n bytes. On failure (E_DATA) out holds nothing but words and INGEST_NOT_MEASURED. */
 int ingest_read(const char *text, size_t n, struct ingest_result *out);
+/* Sets words: one line that can not steer a terminal, cut at the end. */
+void ingest_set_words(struct ingest_result *r, const char *text, size_t n);
 /* Appends the members of result.json's "ingest", without braces. */
 void ingest_add_json(const char *spec, const struct ingest_result *r, struct str *out);
 /* Makes ingest.csv of fio's logs in run_dir and removes them; without logs there is no ingest.csv.
