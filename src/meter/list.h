@@ -1,3 +1,3 @@
 /* PROBE(name): probe_NAME, in the order of their columns. Include it with the macro defined. */
-
+PROBE(io)
 #undef PROBE

@@ -1,13 +1,17 @@
 #include "meter/probe.h"
 
+#include <fcntl.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cgroup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/str.h"
 
 enum { MAX_PATH_BYTES = 512, MAX_NUMBER = 1 << 30 };
 
@@ -101,4 +105,73 @@ void probe_folder(const char *root, const char *path,
             visit(context, names.all[i]);
     file_names_release(&names);
     free(full);
+}
+
+int probe_open(const char *root, const char *fmt, ...)
+{
+    struct str path = STR_INIT;
+    va_list args;
+    int fd;
+
+    str_add(&path, root);
+    va_start(args, fmt);
+    str_vprintf(&path, fmt, args);
+    va_end(args);
+    fd = open(path.s, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    str_release(&path);
+    return fd;
+}
+
+void probe_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+const char *probe_again(int fd, char *text, size_t n)
+{
+    const ssize_t got = fd < 0 ? -1 : pread(fd, text, n - 1, 0);
+
+    text[got > 0 ? got : 0] = '\0';
+    return text;
+}
+
+double probe_whole(const char **at)
+{
+    const char *p = *at + strspn(*at, " \t");
+    double v = 0;
+
+    if (*p < '0' || *p > '9')
+        return NAN;
+    for (; *p >= '0' && *p <= '9'; p++)
+        v = 10 * v + (*p - '0');
+    *at = p;
+    return v <= 0x1p64 ? v : NAN;
+}
+
+double probe_field(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, word, n) == 0 && (line[n] == ' ' || line[n] == '\t')) {
+            const char *at = line + n;
+            return probe_whole(&at);
+        }
+    }
+    return NAN;
+}
+
+double probe_rate(struct probe_rate *r, double total, double seconds)
+{
+    static const double shortest_s = 0.02;
+    double rate;
+
+    r->seconds += seconds;
+    if (isnan(total) || (r->known && r->seconds < shortest_s))
+        return NAN;
+    rate = r->known && total >= r->last ? (total - r->last) / r->seconds : NAN;
+    *r = (struct probe_rate){.last = total, .known = 1};
+    return rate;
 }

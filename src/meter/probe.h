@@ -1,4 +1,5 @@
-/* Reading one value from a file of /proc or /sys below a root. Within meter. */
+/* Reading values from files of /proc and /sys below a root: once, or again and again by the probes
+ * of the meter. Within meter. */
 #ifndef STAVE_METER_PROBE_H
 #define STAVE_METER_PROBE_H
 
@@ -17,5 +18,27 @@ long long probe_size(const char *text);
  * when it can not be read. */
 void probe_folder(const char *root, const char *path,
                   void (*visit)(void *context, const char *name), void *context);
+
+/* For what is read again and again, without allocation: the file stays open. A descriptor, or -1.
+ */
+int probe_open(const char *root, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void probe_close(int fd); /* -1 is fine */
+/* The file's first n - 1 bytes at most, as they are now, and a zero byte: "" when it can not be
+ * read. Returns text. */
+const char *probe_again(int fd, char *text, size_t n);
+/* A whole number after blanks; NAN when there is none. *at moves behind it. */
+double probe_whole(const char **at);
+/* The number behind a word at the start of a line ("read_bytes:"); NAN when there is none. */
+double probe_field(const char *text, const char *word);
+
+/* How fast a number grows. {0} to begin with. */
+struct probe_rate {
+    double last, seconds;
+    int known;
+};
+/* By how much total has grown a second since it was last known; seconds: since the last call. NAN
+ * at first, when it fell (it wrapped, or belongs to something else now), and for an interval of
+ * less than 20 ms, which is added to the next: the kernel counts in steps of up to 10 ms. */
+double probe_rate(struct probe_rate *r, double total, double seconds);
 
 #endif
