@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "scratch.h"
 
-void tree_put(const char *root, const char *name, const char *fmt, ...)
+void meter_put(const char *root, const char *name, const char *fmt, ...)
 {
     va_list args;
     char *text;

@@ -6,7 +6,7 @@
 #include "meter/meter.h"
 
 /* Writes a file of the tree. */
-void tree_put(const char *root, const char *name, const char *fmt, ...)
+void meter_put(const char *root, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* A meter into root/samples.csv that takes no row by itself for a long time; counters may be NULL.

@@ -24,10 +24,10 @@
 
 static void put_io(const char *root, const char *read)
 {
-    tree_put(root, "proc/self/io",
-             "rchar: 7000\nwchar: 8\nsyscr: 1\nsyscw: 1\nread_bytes: %s\nwrite_bytes: "
-             "42\ncancelled_write_bytes: 0\n",
-             read);
+    meter_put(root, "proc/self/io",
+              "rchar: 7000\nwchar: 8\nsyscr: 1\nsyscw: 1\nread_bytes: %s\nwrite_bytes: "
+              "42\ncancelled_write_bytes: 0\n",
+              read);
 }
 
 static uint64_t next(void *context)
@@ -231,11 +231,11 @@ static void words_of_files(void **state)
     assert_true(isnan(probe_field(text, "write_bytes:")));
     assert_true(isnan(probe_field(text, "none")));
     assert_true(isnan(probe_field("a 99999999999999999999999", "a")));
-    tree_put(*state, "sys/a/b", "0123456789");
+    meter_put(*state, "sys/a/b", "0123456789");
     fd = probe_open(*state, "/sys/%s/b", "a");
     assert_true(fd >= 0);
     assert_string_equal(probe_again(fd, small, sizeof(small)), "0123456");
-    tree_put(*state, "sys/a/b", "9");
+    meter_put(*state, "sys/a/b", "9");
     assert_string_equal(probe_again(fd, small, sizeof(small)), "9");
     probe_close(fd);
     assert_int_equal(probe_open(*state, "/sys/none"), -1);
