@@ -4,21 +4,7 @@
 
 #include "meter/meter.h"
 
-enum { COLUMNS_MAX = 256, COLUMN_NAME = 64 };
-
-struct meter_columns {
-    char names[COLUMNS_MAX][COLUMN_NAME];
-    enum meter_kind kinds[COLUMNS_MAX];
-    size_t n;
-};
-
-size_t meter_column(struct meter_columns *c, enum meter_kind kind, const char *name)
-{
-    assert_true(c->n < COLUMNS_MAX && strlen(name) < COLUMN_NAME);
-    snprintf(c->names[c->n], COLUMN_NAME, "%s", name);
-    c->kinds[c->n] = kind;
-    return c->n++;
-}
+enum { COLUMNS_MAX = 256 };
 
 /* A probe at work. */
 struct probed {
@@ -46,13 +32,14 @@ static inline void probed_sample(struct probed *p, double seconds)
 static inline void probed_close(struct probed *p)
 {
     p->ops->close(p->state);
+    meter_columns_release(&p->columns);
 }
 
 /* The number of a column; COLUMNS_MAX when there is none. */
 static inline size_t probed_find(const struct probed *p, const char *name)
 {
     for (size_t i = 0; i < p->columns.n; i++)
-        if (strcmp(p->columns.names[i], name) == 0)
+        if (strcmp(p->columns.all[i].name, name) == 0)
             return i;
     return COLUMNS_MAX;
 }

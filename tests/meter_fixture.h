@@ -20,18 +20,4 @@ const char *csv_text(const char *dir, int row, const char *column);
 double csv_number(const char *dir, int row, const char *column); /* NAN: empty or not there */
 int csv_rows(const char *dir);
 
-/* One probe alone. */
-struct probe {
-    const struct probe_ops *ops;
-    void *state;
-    struct meter_columns columns;
-    double *values;
-};
-void probe_begin(struct probe *p, const struct probe_ops *ops, const struct meter_place *place);
-void probe_take(struct probe *p, double seconds);
-/* Its value; fails when the probe has no such column. */
-double probe_value(const struct probe *p, const char *column);
-int probe_has(const struct probe *p, const char *column);
-void probe_end(struct probe *p);
-
 #endif

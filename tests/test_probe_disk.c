@@ -67,9 +67,9 @@ static void leaves_are_summed_once(void **state)
     count(root, "md0", (struct counts){5000, 500000, 50, 10, 100, 5, 40, 55});
     probed_open(&p, &probe_disk, &place);
     assert_int_equal(p.columns.n, 10);
-    assert_int_equal(p.columns.kinds[0], METER_TOTAL);
-    assert_int_equal(p.columns.kinds[1], METER_TOTAL);
-    assert_int_equal(p.columns.kinds[2], METER_LEVEL);
+    assert_int_equal(p.columns.all[0].kind, METER_TOTAL);
+    assert_int_equal(p.columns.all[1].kind, METER_TOTAL);
+    assert_int_equal(p.columns.all[2].kind, METER_LEVEL);
     probed_sample(&p, 0);
     probed_check(&p, "disk_read_bytes", 0);
     probed_check(&p, "disk_read_bytes_per_s", NAN);
@@ -147,7 +147,7 @@ static void counters_that_go_back(void **state)
     count(root, "nvme0n1", (struct counts){3, 99999, 500, 20, 200, 50, 500, 1000});
     probed_sample(&p, 1);
     for (size_t i = 0; i < p.columns.n; i++)
-        probed_check(&p, p.columns.names[i], NAN);
+        probed_check(&p, p.columns.all[i].name, NAN);
     count(root, "nvme0n1", (struct counts){4, 100007, 502, 20, 200, 50, 500, 1000});
     probed_sample(&p, 1);
     probed_check(&p, "disk_read_bytes", 108 * 512);
