@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "ingest_fixture.h"
 #include "meter/ingest.h"
 #include "meter/ingest_fio.h"
 #include "run_fixture.h"
@@ -153,31 +154,12 @@ static int check(const char *spec, const char *run_dir)
     return rc;
 }
 
-/* A fio of the test's own making is the only one in PATH. */
-static void use_fio(const char *dir, const char *script)
+static void make_program(const char *dir)
 {
-    char *const path = scratch_file(dir, "bin/fio", script);
-    char *const bin = file_join(dir, "bin");
+    char *const path = file_join(dir, "fio");
 
     assert_int_equal(chmod(path, 0755), 0);
-    assert_int_equal(setenv("PATH", bin, 1), 0);
     free(path);
-    free(bin);
-}
-
-static char *path_before;
-
-static int keep_path(void **state)
-{
-    path_before = xstrdup(getenv("PATH"));
-    return scratch_open(state);
-}
-
-static int restore_path(void **state)
-{
-    setenv("PATH", path_before, 1);
-    free(path_before);
-    return scratch_close(state);
 }
 
 static void fio_is_looked_for(void **state)
@@ -188,13 +170,15 @@ static void fio_is_looked_for(void **state)
     assert_int_equal(check("size=1M", dir), E_UNSUPPORTED);
     assert_string_equal(err_reason(), "ingest: fio is not installed (there is none in PATH); "
                                       "apt-get install fio");
-    use_fio(dir, "#!/bin/sh\necho fio-2.21\n");
+    free(scratch_file(dir, "fio", "#!/bin/sh\necho fio-2.21\n"));
+    make_program(dir);
     assert_int_equal(check("size=1M", dir), E_UNSUPPORTED);
     assert_says(err_reason(), "fio-2.21 is too old; expected fio-3.1 or newer");
-    use_fio(dir, "#!/bin/sh\necho Forensic image opener\n");
+    free(scratch_file(dir, "fio", "#!/bin/sh\necho Forensic image opener\n"));
+    make_program(dir);
     assert_int_equal(check("size=1M", dir), E_UNSUPPORTED);
     assert_says(err_reason(), "says \"Forensic image opener\"");
-    use_fio(dir, "#!/bin/sh\necho fio-3.33\n");
+    use_fio(dir, "");
     assert_int_equal(check("size=1M", dir), 0);
 }
 
@@ -204,7 +188,7 @@ static void folder_is_looked_at(void **state)
     char *const new = file_join(dir, "not/there/yet"), *const spec = xasprintf("dir=%s", new);
     char *const file = scratch_file(dir, "file", "");
 
-    use_fio(dir, "#!/bin/sh\necho fio-3.33\n");
+    use_fio(dir, "");
     assert_int_equal(check("size=1M", new), 0); /* the run makes it */
     assert_int_equal(check(spec, dir), E_USAGE);
     assert_says(err_reason(), "is no folder; make it first");
@@ -222,7 +206,7 @@ static void twentieth_of_the_disk_stays_free(void **state)
     double room;
     char *spec;
 
-    use_fio(dir, "#!/bin/sh\necho fio-3.33\n");
+    use_fio(dir, "");
     assert_int_equal(statvfs(dir, &fs), 0);
     room = ((double)fs.f_bavail - (double)fs.f_blocks / 20) * (double)fs.f_frsize;
     if (room < 0x1p30)
@@ -521,9 +505,12 @@ int main(void)
         cmocka_unit_test(wrong_specifications_get_a_sentence),
         cmocka_unit_test(sizes_are_shared_among_the_jobs),
         cmocka_unit_test(release_is_a_number),
-        cmocka_unit_test_setup_teardown(fio_is_looked_for, keep_path, restore_path),
-        cmocka_unit_test_setup_teardown(folder_is_looked_at, keep_path, restore_path),
-        cmocka_unit_test_setup_teardown(twentieth_of_the_disk_stays_free, keep_path, restore_path),
+        cmocka_unit_test_setup_teardown(fio_is_looked_for, ingest_scratch_open,
+                                        ingest_scratch_close),
+        cmocka_unit_test_setup_teardown(folder_is_looked_at, ingest_scratch_open,
+                                        ingest_scratch_close),
+        cmocka_unit_test_setup_teardown(twentieth_of_the_disk_stays_free, ingest_scratch_open,
+                                        ingest_scratch_close),
         cmocka_unit_test(document_is_read),
         cmocka_unit_test(words_before_and_after_the_document),
         cmocka_unit_test(other_releases_are_read),
@@ -538,5 +525,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_logs_no_table, scratch_open, scratch_close),
     };
 
-    return cmocka_run_group_tests_name("ingest", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ingest", tests, ingest_room_open, NULL);
 }

@@ -33,6 +33,15 @@ static void set_words(struct supervisor *s, const char *text)
     s->report.ingest.error = INGEST_NOT_MEASURED;
 }
 
+void guard_ingest_expect(struct guard_report *r)
+{
+    static const char words[] = "it never began: the run ended before its warm-up (--warm)";
+
+    ingest_clear(&r->ingest);
+    ingest_set_words(&r->ingest, words, strlen(words));
+    r->ingest.error = INGEST_NOT_MEASURED;
+}
+
 static void remove_from(const char *dir, const char *name)
 {
     char *const path = file_join(dir, name);
@@ -105,6 +114,7 @@ static int start_fio(struct supervisor *s, char *const *argv)
         rc = err(E_IO, "start fio: %s", strerror(errno));
     close(said);
     TRY(rc);
+    setpgid(pid, pid); /* whichever of the two comes first */
     s->ingest = xcalloc(1, sizeof(*s->ingest));
     s->ingest->pid = pid;
     s->ingest->begun_ns = clock_ns();
@@ -140,18 +150,19 @@ static int begin(struct supervisor *s)
 
 int guard_ingest_begin(struct supervisor *s)
 {
-    int rc;
+    const int rc = begin(s);
+    char *const why = rc < 0 ? xstrdup(err_reason()) : NULL;
 
-    ingest_clear(&s->report.ingest);
     s->report.ingest_started = 1;
-    rc = begin(s);
-    if (rc == 0)
+    if (rc == 0) {
+        set_words(s, "fio is at work; what it wrote is known when the run has ended");
         return 0;
-    set_words(s, err_reason());
-    if (s->ingest)
-        guard_ingest_end(s);
+    }
+    guard_ingest_end(s);
     remove_files(s);
     supervisor_note(s);
+    set_words(s, why);
+    free(why);
     return rc;
 }
 
@@ -231,12 +242,13 @@ static void read_document(struct supervisor *s)
     char *text;
     size_t n;
 
+    ingest_clear(r);
     if (!file_exists(path)) {
         set_words(s, "fio left no document");
     } else if (file_read(path, largest_document, &text, &n) < 0) {
         set_words(s, err_reason());
     } else {
-        ingest_read(text, n, r);
+        (void)ingest_read(text, n, r); /* what is wrong with it is in its words */
         free(text);
     }
     if (r->error == 0 && r->write_bytes == 0)
@@ -284,11 +296,9 @@ void guard_ingest_end(struct supervisor *s)
         return;
     guard_ingest_poll(s);
     end_fio(g);
-    if (!s->report.ingest.words[0]) {
-        read_document(s);
-        if (g->by_itself || !g->ended || (WIFSIGNALED(g->status) && s->report.ingest.error))
-            tell_end(s);
-    }
+    read_document(s);
+    if (g->by_itself || !g->ended || (WIFSIGNALED(g->status) && s->report.ingest.error))
+        tell_end(s);
     if (ingest_write_csv(s->dir, s->start_ms) < 0 && !s->report.ingest.words[0])
         set_words(s, err_reason());
     if (g->ended)

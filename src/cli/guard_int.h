@@ -24,6 +24,8 @@ struct supervisor {
 /* Writes leftovers.json anew: before what is noted exists, where that can be. */
 int supervisor_note(struct supervisor *s);
 
+/* The result of an ingest that has not begun. */
+void guard_ingest_expect(struct guard_report *r);
 /* When warm-up is over. Makes the folder, notes it, starts fio (PDEATHSIG SIGKILL, no descriptor
  * of ours, its words into dir/fio.txt), notes its pid. A failure is what report.ingest.words says;
  * the run goes on. */
