@@ -74,3 +74,32 @@ void json_add_flag(struct str *out, const char *key, int yes)
     json_add_key(out, key);
     str_add(out, yes ? "true" : "false");
 }
+
+static void add_items(struct str *out, const cJSON *list)
+{
+    const cJSON *v;
+
+    str_add(out, cJSON_IsArray(list) ? "[" : "{");
+    cJSON_ArrayForEach(v, list)
+    {
+        str_add(out, v == list->child ? "" : ", ");
+        if (cJSON_IsObject(list)) {
+            str_add_json(out, v->string ? v->string : "");
+            str_add(out, ": ");
+        }
+        json_add_value(out, v);
+    }
+    str_add(out, cJSON_IsArray(list) ? "]" : "}");
+}
+
+void json_add_value(struct str *out, const cJSON *v)
+{
+    if (cJSON_IsNumber(v) && isfinite(v->valuedouble))
+        str_add_real(out, v->valuedouble);
+    else if (cJSON_IsString(v))
+        str_add_json(out, v->valuestring);
+    else if (cJSON_IsArray(v) || cJSON_IsObject(v))
+        add_items(out, v);
+    else
+        str_add(out, cJSON_IsTrue(v) ? "true" : cJSON_IsFalse(v) ? "false" : "null");
+}

@@ -22,5 +22,8 @@ void json_add_key(struct str *out, const char *key);
 void json_add_text(struct str *out, const char *key, const char *text);
 void json_add_real(struct str *out, const char *key, double x);
 void json_add_flag(struct str *out, const char *key, int yes);
+/* Appends a value that was read, numbers in as many digits as they have, which cJSON's own writer
+ * does not; one that is not finite (1e999) is null. */
+void json_add_value(struct str *out, const cJSON *v);
 
 #endif

@@ -448,7 +448,7 @@ static int run(const struct command *self, int argc, char **argv)
     return rc;
 }
 
-static const struct opt_table *const tables[] = {&options, SETUP_TABLES, NULL};
+static const struct opt_table *const tables[] = {&options, &conditions_options, SETUP_TABLES, NULL};
 
 const struct command command_run = {
     .name = "run",

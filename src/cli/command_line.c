@@ -399,6 +399,17 @@ int command_line_says(const struct command_line *l, const char *name)
     return 0;
 }
 
+const char **command_line_said(const struct command_line *l, const char *name, size_t *n)
+{
+    const char **const values = xcalloc((size_t)l->n_settings + 1, sizeof(*values));
+
+    *n = 0;
+    for (int i = 0; i < l->n_settings; i++)
+        if (opt_same_name(l->settings[i].row->name, name))
+            values[(*n)++] = l->settings[i].value;
+    return values;
+}
+
 void command_line_add_json(const struct command_line *l, struct str *out)
 {
     str_add(out, "{");

@@ -61,6 +61,8 @@ int command_line_set(struct command_line *l, const char *name, const char *value
                      const char *where);
 /* Whether an option or -o says it on the command line, whatever files and presets do. */
 int command_line_says(const struct command_line *l, const char *name);
+/* All that it says of it there, in order: an array of n texts, heap, its texts the line's. */
+const char **command_line_said(const struct command_line *l, const char *name, size_t *n);
 /* Appends {"owner": {"name": value, ...}, ...} of all bound tables: the echo for run.json. */
 void command_line_add_json(const struct command_line *l, struct str *out);
 

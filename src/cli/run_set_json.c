@@ -177,47 +177,13 @@ static int read_runs(const cJSON *list, struct run_set *s)
     return 0;
 }
 
-/* cJSON prints 15 digits of a number. */
-static void add_value(const cJSON *v, struct str *out)
-{
-    if (cJSON_IsNumber(v) && isfinite(v->valuedouble)) /* 1e999 is no setting */
-        str_add_real(out, v->valuedouble);
-    else if (cJSON_IsString(v))
-        str_add_json(out, v->valuestring);
-    else
-        str_add(out, cJSON_IsTrue(v) ? "true" : cJSON_IsBool(v) ? "false" : "null");
-}
-
-static void add_table(const cJSON *table, struct str *out)
-{
-    const cJSON *v;
-
-    str_add_json(out, table->string);
-    str_add(out, ": {");
-    cJSON_ArrayForEach(v, table)
-    {
-        str_add(out, v == table->child ? "" : ", ");
-        str_add_json(out, v->string ? v->string : "");
-        str_add(out, ": ");
-        add_value(v, out);
-    }
-    str_add(out, "}");
-}
-
 static int read_options(const cJSON *options, struct run_set *s)
 {
     struct str text = STR_INIT;
-    const cJSON *table;
 
     if (!cJSON_IsObject(options))
         return err(E_DATA, "it has no options");
-    str_add(&text, "{");
-    cJSON_ArrayForEach(table, options)
-    {
-        str_add(&text, table == options->child ? "" : ", ");
-        add_table(table, &text);
-    }
-    str_add(&text, "}");
+    json_add_value(&text, options);
     s->options = str_detach(&text);
     return 0;
 }

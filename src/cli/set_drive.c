@@ -212,10 +212,13 @@ static int settle(struct drive *d)
 
 static int open_again(struct drive *d)
 {
+    struct set_origin from = {.dir = d->set.dir, .file = "set.json"};
+
     TRY(run_folder_lock(d->set.dir, &d->lock));
     TRY(run_set_read(&d->set));
     TRY(check_same(d));
-    TRY(set_options_restore(&d->setup->line, d->set.options, d->set.dir));
+    from.options = d->set.options;
+    TRY(set_options_restore(&d->setup->line, &from));
     return settle(d);
 }
 

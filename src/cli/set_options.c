@@ -47,9 +47,9 @@ static void add_row(struct words *w, const struct opt_row *row, const void *sett
     add_pair(w, str_detach(&pair));
 }
 
-static int is_left_out(const struct opt_table *t, const struct set_overrides *o)
+static int is_left_out(const struct opt_table *t, const char *owner)
 {
-    return o->leave_out && strcmp(t->owner, o->leave_out) == 0;
+    return owner && strcmp(t->owner, owner) == 0;
 }
 
 char **set_argv(const struct command_line *l, const char *workload, struct set_overrides o)
@@ -62,7 +62,7 @@ char **set_argv(const struct command_line *l, const char *workload, struct set_o
     for (int i = 0; i < l->n_bound; i++)
         for (size_t k = 0; k < l->bound[i].table->n_rows; k++)
             if (!is_of_the_set(l->bound[i].table->rows[k].name) &&
-                !is_left_out(l->bound[i].table, &o))
+                !is_left_out(l->bound[i].table, o.leave_out))
                 add_row(&w, &l->bound[i].table->rows[k], l->bound[i].settings);
     add_pair(&w, xasprintf("out=%s", o.out));
     add_pair(&w, xasprintf("clear-cache=%s", o.clear));
@@ -115,62 +115,65 @@ static int same_value(const struct opt_row *row, const void *settings, const cJS
     return same;
 }
 
-static int refuse(const struct opt_row *row, const cJSON *v, const char *dir)
+static int refuse(const struct opt_row *row, const cJSON *v, const struct set_origin *from)
 {
     char *const was = text_of(v);
     const int rc = err(E_USAGE,
                        "the runs in %s have %s %s, and the runs of a set are alike; leave out --%s "
                        "or start another set",
-                       dir, row->name, *was ? was : "not set", row->name);
+                       from->dir, row->name, *was ? was : "not set", row->name);
 
     free(was);
     return rc;
 }
 
 static int restore_row(struct command_line *l, const struct command_binding *b, size_t k,
-                       const cJSON *v, const char *dir)
+                       const cJSON *v, const struct set_origin *from)
 {
     const struct opt_row *const row = &b->table->rows[k];
     char *text;
     int rc;
 
     if (!v)
-        return err(E_DATA, "%s/set.json does not say %s", dir, row->name);
+        return err(E_DATA, "%s/%s does not say %s", from->dir, from->file, row->name);
     if (same_value(row, b->settings, v))
         return 0;
     if (command_line_says(l, row->name))
-        return refuse(row, v, dir);
+        return refuse(row, v, from);
     text = text_of(v);
-    rc = opt_set(row, b->settings, text, "set.json");
+    rc = opt_set(row, b->settings, text, from->file);
     free(text);
-    return rc < 0 ? err_prefix(E_DATA, "%s/", dir) : 0;
+    return rc < 0 ? err_prefix(E_DATA, "%s/", from->dir) : 0;
 }
 
-static int restore(struct command_line *l, const cJSON *options, const char *dir)
+static int restore(struct command_line *l, const cJSON *options, const struct set_origin *from)
 {
     for (int i = 0; i < l->n_bound; i++) {
         const struct command_binding *const b = &l->bound[i];
         const cJSON *const table = cJSON_GetObjectItemCaseSensitive(options, b->table->owner);
+        if (is_left_out(b->table, from->leave_out))
+            continue;
         for (size_t k = 0; k < b->table->n_rows; k++)
             if (!is_of_the_set(b->table->rows[k].name))
-                TRY(restore_row(
-                    l, b, k, cJSON_GetObjectItemCaseSensitive(table, b->table->rows[k].name), dir));
+                TRY(restore_row(l, b, k,
+                                cJSON_GetObjectItemCaseSensitive(table, b->table->rows[k].name),
+                                from));
     }
     return 0;
 }
 
-int set_options_restore(struct command_line *l, const char *options, const char *dir)
+int set_options_restore(struct command_line *l, const struct set_origin *from)
 {
-    cJSON *const doc = json_parse(options, strlen(options), NULL);
+    cJSON *const doc = json_parse(from->options, strlen(from->options), NULL);
     int rc;
 
     if (l->n_configs)
         rc = err(E_USAGE,
                  "the runs in %s go on with the options they began with; leave out "
                  "--config",
-                 dir);
+                 from->dir);
     else
-        rc = restore(l, doc, dir);
+        rc = restore(l, doc, from);
     cJSON_Delete(doc);
     return rc;
 }

@@ -22,8 +22,15 @@ struct set_overrides {
 char **set_argv(const struct command_line *l, const char *workload, struct set_overrides o);
 void set_argv_free(char **argv);
 
-/* Gives the line the options that a set began with (run_set.h's options). E_USAGE when the command
- * line asks for others, E_DATA when they are not this program's. */
-int set_options_restore(struct command_line *l, const char *options, const char *dir);
+/* What a set, or a study, began with. */
+struct set_origin {
+    const char *options;   /* as command_line_add_json writes them */
+    const char *dir;       /* where that stands */
+    const char *file;      /* its name there: "set.json" */
+    const char *leave_out; /* the owner of a table that is not compared; may be NULL */
+};
+/* Gives the line the options that a set began with. E_USAGE when the command line asks for others,
+ * E_DATA when they are not this program's. */
+int set_options_restore(struct command_line *l, const struct set_origin *from);
 
 #endif

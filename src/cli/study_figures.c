@@ -1,0 +1,196 @@
+/* What a run left, as the figures of a study. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/copy_in.h"
+#include "cli/run_folder.h"
+#include "cli/study.h"
+
+const char *const study_figure_names[N_FIGURES] = {
+#define FIGURE(name, where, column) [FIGURE_##name] = #name,
+#include "cli/study_list.h"
+};
+
+enum { MAX_EVENTS_BYTES = 1 << 28 };
+
+static double number_of(const cJSON *object, const char *name)
+{
+    const cJSON *const v = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    return cJSON_IsNumber(v) ? v->valuedouble : NAN;
+}
+
+static const char *text_of(const cJSON *object, const char *name)
+{
+    const char *const text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+
+    return text ? text : "";
+}
+
+/* ---- events.jsonl: steps behind the warm-up ---- */
+
+/* Each step event speaks of the steps since the one before it: how many samples a second they took,
+ * and which share of their time the training waited for data. */
+struct pace {
+    double warm_s, started_ns, last_step;
+    int warm;
+    double steps, step_seconds, wait_seconds; /* behind the warm-up; seconds are of one sample */
+};
+
+static void take_step(struct pace *p, const cJSON *event)
+{
+    const double step = number_of(event, "step_num"), rate = number_of(event, "samples_per_s");
+    const double waited = number_of(event, "data_wait_ratio"), n = step - p->last_step;
+
+    if (!(n > 0 && rate > 0))
+        return;
+    p->last_step = step;
+    if (p->warm) {
+        p->steps += n;
+        p->step_seconds += n / rate;
+        p->wait_seconds += waited > 0 ? waited * n / rate : 0;
+    }
+    p->warm |= number_of(event, "elapsed_ns") - p->started_ns >= 1e9 * p->warm_s;
+}
+
+/* The warm-up ends with the first step event that comes so long after the start, or with the first
+ * epoch. */
+static void take_event(struct pace *p, const cJSON *event)
+{
+    const char *const key = text_of(event, "key");
+
+    if (strcmp(key, "run_start") == 0)
+        p->started_ns = number_of(event, "elapsed_ns");
+    else if (strcmp(key, "step") == 0)
+        take_step(p, event);
+    else if (strcmp(key, "epoch_stop") == 0)
+        p->warm = 1;
+}
+
+static void read_pace(const char *folder, struct pace *p)
+{
+    char *const path = file_join(folder, "events.jsonl"), *text;
+    size_t n;
+
+    if (file_read(path, MAX_EVENTS_BYTES, &text, &n) == 0) {
+        for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+            cJSON *event;
+            *end = '\0';
+            event = json_parse(line, (size_t)(end - line), NULL);
+            take_event(p, event);
+            cJSON_Delete(event);
+        }
+        free(text);
+    }
+    free(path);
+}
+
+/* ---- result.json ---- */
+
+static void read_pace_of_all(const cJSON *result, struct study_run *r)
+{
+    r->whole = 1;
+    r->figures[FIGURE_train_samples_per_s] = number_of(result, "samples_per_s");
+    r->figures[FIGURE_wait_ratio] =
+        number_of(result, "data_wait_ns") / number_of(result, "train_ns");
+}
+
+static void read_training(const struct study *s, const char *folder, const cJSON *result,
+                          struct study_run *r)
+{
+    struct pace p = {.warm_s = s->warm_s};
+    const double samples = number_of(result, "samples_trained"), steps = number_of(result, "steps");
+
+    read_pace(folder, &p);
+    r->figures[FIGURE_run_s] = number_of(result, "run_ns") / 1e9;
+    if (p.steps > 0 && samples > 0 && steps > 0) {
+        r->figures[FIGURE_train_samples_per_s] = p.steps / p.step_seconds;
+        r->figures[FIGURE_wait_ratio] = p.wait_seconds / p.step_seconds;
+    } else {
+        read_pace_of_all(result, r);
+    }
+}
+
+static void read_ingest(const cJSON *result, struct study_run *r)
+{
+    const cJSON *const ingest = cJSON_GetObjectItemCaseSensitive(result, "ingest");
+    const cJSON *const latency = cJSON_GetObjectItemCaseSensitive(ingest, "latency_ns");
+
+    r->figures[FIGURE_ingest_bytes_per_s] = number_of(ingest, "write_bytes_per_s");
+    r->figures[FIGURE_ingest_p99_ms] = number_of(latency, "p99") / 1e6;
+}
+
+static void read_origin(const cJSON *result, struct study_run *r)
+{
+    const cJSON *epoch;
+
+    snprintf(r->origin, sizeof(r->origin), "%s", text_of(result, "origin"));
+    cJSON_ArrayForEach(epoch, cJSON_GetObjectItemCaseSensitive(result, "epochs"))
+        r->figures[FIGURE_delivered_ratio] = number_of(epoch, "delivered_ratio");
+}
+
+/* ---- the verdict on the run ---- */
+
+/* A target that was not reached says nothing against the speed. */
+static int is_done(const cJSON *result, int code)
+{
+    return code == EXIT_REACHED || (code == EXIT_NOT_REACHED &&
+                                    strcmp(text_of(result, "status"), "target not reached") == 0);
+}
+
+static void say_why(const cJSON *result, struct study_run *r)
+{
+    const char *const error = text_of(result, "error"), *const status = text_of(result, "status");
+
+    if (r->stands)
+        snprintf(r->why, sizeof(r->why), "%s",
+                 r->whole ? "it ended within its warm-up: figures of all of it" : "");
+    else
+        snprintf(r->why, sizeof(r->why), "%s%s%s%sexit code %d", status, *error ? ": " : "", error,
+                 *status || *error ? "; " : "", r->exit_code);
+}
+
+/* One that stopped on its way says nothing of what copying costs. */
+static void look_at_copy(const char *folder, struct study_run *r)
+{
+    cJSON *doc = NULL;
+    const int rc = run_folder_read_json(folder, COPY_IN_REPORT, &doc);
+    const char *const error = text_of(doc, "error");
+
+    r->figures[FIGURE_ingest_bytes_per_s] = number_of(doc, "copied_bytes_per_s");
+    if (r->stands && (rc < 0 || *error)) {
+        r->stands = 0;
+        snprintf(r->why, sizeof(r->why), "the copy stopped: %.100s", rc < 0 ? "no report" : error);
+    }
+    cJSON_Delete(doc);
+}
+
+void study_look(const struct study *s, size_t at, int exit_code, struct study_run *out)
+{
+    const struct study_condition *const c = &s->conditions[out->condition];
+    char *const folder = study_run_folder(s, at);
+    cJSON *result = NULL;
+
+    out->state = STUDY_DONE;
+    out->exit_code = exit_code;
+    out->why[0] = out->origin[0] = '\0';
+    out->whole = 0;
+    for (int f = 0; f < N_FIGURES; f++)
+        out->figures[f] = NAN;
+    if (run_folder_read_json(folder, "result.json", &result) == 0) {
+        read_training(s, folder, result, out);
+        read_ingest(result, out);
+        read_origin(result, out);
+    }
+    out->stands = is_done(result, exit_code) && out->figures[FIGURE_run_s] > 0;
+    say_why(result, out);
+    if (c->copy_in)
+        look_at_copy(folder, out);
+    cJSON_Delete(result);
+    free(folder);
+}

@@ -1,0 +1,96 @@
+#include "cli/study_length.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/run_folder.h"
+
+static const double wanted_s = 20; /* of training behind the warm-up */
+static const double enough_s = 2;  /* of training that tells how fast steps are */
+enum { FIRST_STEPS = 4, LONGER = 64, MAX_TRIALS = 4, LEAST_STEPS = 10 };
+
+static int says_length(const struct command_line *l)
+{
+    return command_line_says(l, "epochs") || command_line_says(l, "target");
+}
+
+void study_apply_length(const struct study *s, size_t workload, struct setup *setup)
+{
+    struct train_settings *const t = &setup->settings.train;
+    const struct command_line *const l = &setup->line;
+
+    t->steps = s->workloads[workload].steps;
+    if (t->steps == 0)
+        return;
+    if (!command_line_says(l, "eval-every") && !command_line_says(l, "eval-offset")) {
+        t->eval_every = 1000000;
+        t->eval_offset = 0;
+    }
+    if (!command_line_says(l, "checkpoint-every"))
+        t->checkpoint_every = 0;
+}
+
+static int read_seconds(const char *folder, double *out)
+{
+    const cJSON *ns;
+    cJSON *result;
+
+    TRY(run_folder_read_json(folder, "result.json", &result));
+    ns = cJSON_GetObjectItemCaseSensitive(result, "train_ns");
+    *out = cJSON_IsNumber(ns) ? ns->valuedouble / 1e9 : 0;
+    cJSON_Delete(result);
+    return *out > 0 ? 0 : err(E_DATA, "%s/result.json does not say how long it trained", folder);
+}
+
+/* One trial of these steps: the seconds that it trained. */
+static int try_steps(const struct study *s, size_t workload, struct length_trial trial,
+                     double *seconds)
+{
+    char *const folder = file_join(s->dir, "length");
+    struct child_end end = {0};
+    int rc = trial.run(trial.context, workload, folder, &end);
+
+    if (rc == 0 && end.code)
+        rc = err(E_DATA,
+                 "the run that is to say how long the others are to be ended with code %d; give "
+                 "their length with --steps",
+                 end.code);
+    if (rc == 0)
+        rc = read_seconds(folder, seconds);
+    file_remove_tree(folder);
+    return rc;
+}
+
+/* Trials grow until they are long enough to tell. */
+static int measure(struct study *s, size_t workload, struct setup *setup, struct length_trial trial)
+{
+    struct study_workload *const w = &s->workloads[workload];
+    double seconds = 0, a_step = 0;
+
+    w->steps = FIRST_STEPS;
+    for (int i = 0; i < MAX_TRIALS && seconds < enough_s; i++) {
+        if (i)
+            w->steps *= (long long)fmin(LONGER, ceil(1.5 * enough_s / seconds));
+        study_apply_length(s, workload, setup);
+        TRY(try_steps(s, workload, trial, &seconds));
+        a_step = seconds / (double)w->steps;
+    }
+    w->steps = (long long)fmax(LEAST_STEPS, ceil((s->warm_s + wanted_s) / a_step));
+    fprintf(stderr,
+            "%s: %lld steps a run, about %.3g s each: %.3g s a step in a run that is thrown "
+            "away\n",
+            w->name, w->steps, a_step * (double)w->steps, a_step);
+    return 0;
+}
+
+int study_length(struct study *s, size_t workload, struct setup *setup, struct length_trial trial)
+{
+    s->workloads[workload].steps = setup->settings.train.steps;
+    if (s->workloads[workload].steps == 0 && !says_length(&setup->line))
+        TRY(measure(s, workload, setup, trial));
+    study_apply_length(s, workload, setup);
+    return 0;
+}

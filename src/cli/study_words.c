@@ -1,0 +1,176 @@
+/* A study's finding in a sentence. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/study.h"
+
+void study_add_rate(double bytes_per_s, struct str *out)
+{
+    static const struct {
+        double one;
+        const char *unit;
+    } units[] = {{1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}};
+    size_t u = 0;
+
+    while (u < 3 && bytes_per_s < units[u].one)
+        u++;
+    str_printf(out, "%.3g %s", bytes_per_s / units[u].one, units[u].unit);
+}
+
+/* "12 % (9 to 15)" */
+static void add_percent(const struct effect_slowdown *e, struct str *out)
+{
+    str_printf(out, "%.2g %%", 100 * fabs(e->ratio));
+    if (isfinite(e->low))
+        str_printf(out, " (%.2g to %.2g)", 100 * (e->ratio < 0 ? -e->high : e->low),
+                   100 * (e->ratio < 0 ? -e->low : e->high));
+}
+
+/* Beyond which a slowdown would have been seen. */
+static void add_noise(const struct study_result *r, struct str *out)
+{
+    if (isfinite(r->smallest))
+        str_printf(out, " (differences under %.2g %% can not)", 100 * r->smallest);
+}
+
+static size_t n_runs_done(const struct study *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_runs; i++)
+        n += s->runs[i].state == STUDY_DONE;
+    return n;
+}
+
+/* The row of a condition that costs most of those told apart from the baseline; n_rows: none. */
+static size_t find_worst(const struct study_result *r)
+{
+    size_t at = r->n_rows;
+
+    for (size_t i = 0; i < r->n_rows; i++)
+        if (r->rows[i].slowdown.told_apart && r->rows[i].slowdown.ratio > 0 &&
+            (at == r->n_rows || r->rows[i].slowdown.ratio > r->rows[at].slowdown.ratio))
+            at = i;
+    return at;
+}
+
+static int has_intervals(const struct study_result *r)
+{
+    for (size_t i = 0; i < r->n_rows; i++)
+        if (r->rows[i].slowdown.n > 1)
+            return 1;
+    return 0;
+}
+
+/* ---- ingest ---- */
+
+static double ingest_of(const struct study_row *row)
+{
+    return row->figures[FIGURE_ingest_bytes_per_s].mean;
+}
+
+/* The most ingest below which no condition is told apart; 0: none. */
+static double most_unnoticed(const struct study *s, const struct study_result *r)
+{
+    double least_noticed = INFINITY, most = 0;
+
+    for (size_t i = 0; i < r->n_rows; i++)
+        if (s->conditions[i].alone == ALONE_BOTH && r->rows[i].slowdown.told_apart &&
+            r->rows[i].slowdown.ratio > 0)
+            least_noticed = fmin(least_noticed, ingest_of(&r->rows[i]));
+    for (size_t i = 0; i < r->n_rows; i++)
+        if (s->conditions[i].alone == ALONE_BOTH && r->rows[i].slowdown.n > 1 &&
+            ingest_of(&r->rows[i]) < least_noticed)
+            most = fmax(most, ingest_of(&r->rows[i]));
+    return most;
+}
+
+static void add_ingest_words(const struct study *s, struct study_result *r)
+{
+    const size_t worst = find_worst(r);
+    const double unnoticed = most_unnoticed(s, r);
+
+    if (worst < r->n_rows) {
+        str_add(&r->words, "Ingest at ");
+        study_add_rate(ingest_of(&r->rows[worst]), &r->words);
+        str_add(&r->words, " slows training by ");
+        add_percent(&r->rows[worst].slowdown, &r->words);
+        if (unnoticed > 0) {
+            str_add(&r->words, "; up to ");
+            study_add_rate(unnoticed, &r->words);
+            str_add(&r->words, " no slowdown can be told from noise");
+        }
+    } else if (unnoticed > 0) {
+        str_add(&r->words, "No slowdown can be told from noise up to ");
+        study_add_rate(unnoticed, &r->words);
+        str_add(&r->words, " of ingest");
+    } else {
+        str_add(&r->words, "Nothing is known of what ingest costs");
+    }
+    if (isfinite(r->smallest))
+        str_printf(&r->words, " (the repeats tell differences of %.2g %%)", 100 * r->smallest);
+}
+
+static void add_choice_words(const struct study *s, struct study_result *r)
+{
+    struct str *const out = &r->choice_words;
+    const struct study_row *const row = &r->rows[r->choice.at];
+
+    if (r->choice.certainty == EFFECT_NONE) {
+        str_printf(out, "No setting costs training under %g %%", 100 * STUDY_LIMIT);
+        return;
+    }
+    str_printf(out, "The most ingest that costs training under %g %%: %s, ", 100 * STUDY_LIMIT,
+               s->conditions[r->choice.at].name);
+    study_add_rate(ingest_of(row), out);
+    if (row->slowdown.ratio > 0)
+        str_printf(out, ", slowdown %.2g %%", 100 * row->slowdown.ratio);
+    else
+        str_add(out, ", slowdown none");
+    if (r->choice.certainty == EFFECT_SURE)
+        str_printf(out, ", surely under %.2g %%", 100 * row->slowdown.high);
+    else if (isfinite(row->slowdown.high))
+        str_printf(out,
+                   " as measured, but the repeats are too few or too noisy to rule out up to "
+                   "%.2g %%",
+                   100 * row->slowdown.high);
+    else
+        str_add(out, " as measured once, which says nothing of noise");
+}
+
+/* ---- studies ---- */
+
+static void add_study_words(const struct study *s, struct study_result *r)
+{
+    const size_t worst = find_worst(r);
+
+    if (s->n_conditions == 1) {
+        str_printf(&r->words, "One condition, %zu run%s of each workload", s->n_repeats,
+                   s->n_repeats == 1 ? "" : "s");
+    } else if (worst < r->n_rows) {
+        const struct study_row *const row = &r->rows[worst];
+        str_printf(&r->words, "%s slows ", s->conditions[row->condition].name);
+        str_printf(&r->words, "%s most, by ", s->workloads[row->workload].name);
+        add_percent(&row->slowdown, &r->words);
+        str_printf(&r->words, ", against %s", s->conditions[0].name);
+    } else if (has_intervals(r)) {
+        str_add(&r->words, "No condition is slower than the first by more than noise");
+        add_noise(r, &r->words);
+    } else {
+        str_add(&r->words, "One repeat does not tell a difference from noise");
+    }
+}
+
+void study_add_words(const struct study *s, struct study_result *r)
+{
+    const size_t done = n_runs_done(s);
+
+    if (r->has_choice) {
+        add_ingest_words(s, r);
+        add_choice_words(s, r);
+    } else {
+        add_study_words(s, r);
+    }
+    if (done < s->n_runs)
+        str_printf(&r->words, "; so far %zu of %zu runs", done, s->n_runs);
+}
