@@ -122,6 +122,8 @@ void study_result_release(struct study_result *r);
 void study_add_words(const struct study *s, struct study_result *r);
 /* "200 MB/s", "1.5 GB/s": decimal. */
 void study_add_rate(double bytes_per_s, struct str *out);
+/* 0.034: "3.4"; 0.123: "12". */
+void study_add_percent(double ratio, struct str *out);
 void study_print(const struct study *s, const struct study_result *r);
 
 /* ---- study.json (study_json.c, study_read.c) ---- */

@@ -1,6 +1,7 @@
 #include "cli/study_drive.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,7 @@ static int check_free(const char *dir)
     return 0;
 }
 
-/* Its name, its options and the unit of its samples. */
+/* Its name, the options as the line says them, and the unit of its samples. */
 static int add_workload(struct study *s, struct setup *setup)
 {
     struct study_workload *const w = &s->workloads[s->n_workloads++];
@@ -123,6 +124,7 @@ static int add_workload(struct study *s, struct setup *setup)
     command_line_add_json(&setup->line, &options);
     w->name = xstrdup(setup->workload->name);
     w->options = str_detach(&options);
+    set_condition(setup, &s->conditions[0]);
     rc = setup->workload->open(&setup->settings, 1, &task);
     w->unit = xstrdup(rc == 0 && task.unit ? task.unit : "samples");
     setup->workload->close(&task);
@@ -143,10 +145,8 @@ static int describe(struct drive *d, size_t n)
         TRY(seed_draw(&s->seed));
     TRY(d->q.plan(d->q.context, s));
     s->workloads = xcalloc(n, sizeof(*s->workloads));
-    for (size_t i = 0; i < n; i++) {
-        set_condition(d->setups[i], &s->conditions[0]);
+    for (size_t i = 0; i < n; i++)
         TRY(add_workload(s, d->setups[i]));
-    }
     study_set_repeats(s, (size_t)d->q.common->repeats);
     return 0;
 }
@@ -309,6 +309,23 @@ static void say_end(const struct study *s, size_t at)
                 r->figures[FIGURE_run_s]);
 }
 
+/* Nobody looks at the weights of a study's runs, and they are large. */
+static void remove_checkpoints(const struct study *s, size_t at)
+{
+    char *const folder = study_run_folder(s, at);
+    struct file_names names;
+
+    if (file_list(folder, &names) == 0)
+        for (size_t i = 0; i < names.n; i++)
+            if (fnmatch("checkpoint*.safetensors", names.all[i], 0) == 0) {
+                char *const path = file_join(folder, names.all[i]);
+                unlink(path);
+                free(path);
+            }
+    file_names_release(&names);
+    free(folder);
+}
+
 /* A run that was asked to stop stays one that waits. */
 static int make_run(struct drive *d, size_t at)
 {
@@ -321,6 +338,8 @@ static int make_run(struct drive *d, size_t at)
         return 0;
     study_look(s, at, end.code, &s->runs[at]);
     say_end(s, at);
+    if (s->runs[at].stands)
+        remove_checkpoints(s, at);
     return study_write(s);
 }
 

@@ -10,6 +10,7 @@
 #include "cli/copy_in.h"
 #include "cli/run_folder.h"
 #include "cli/study.h"
+#include "trace/samples.h"
 
 const char *const study_figure_names[N_FIGURES] = {
 #define FIGURE(name, where, column) [FIGURE_##name] = #name,
@@ -32,7 +33,7 @@ static const char *text_of(const cJSON *object, const char *name)
     return text ? text : "";
 }
 
-/* ---- events.jsonl: steps behind the warm-up ---- */
+/* ---- events.jsonl: steps behind the warm-up (cli/warm.h) ---- */
 
 /* Each step event speaks of the steps since the one before it: how many samples a second they took,
  * and which share of their time the training waited for data. */
@@ -134,6 +135,79 @@ static void read_origin(const cJSON *result, struct study_run *r)
         r->figures[FIGURE_delivered_ratio] = number_of(epoch, "delivered_ratio");
 }
 
+/* ---- samples.csv ---- */
+
+enum where { MEAN, RATE, GPU_MEAN, GPU_SUM, OTHER };
+static const struct {
+    enum where where;
+    const char *column;
+} sources[N_FIGURES] = {
+#define FIGURE(name, where, column) [FIGURE_##name] = {where, column},
+#include "cli/study_list.h"
+};
+
+static const struct samples_where training = {.phase = "train"};
+
+static double mean_of(const struct samples *m, const char *column)
+{
+    return samples_level(m, samples_column(m, column), &training).mean;
+}
+
+/* The sum of the means of gpu0_NAME, gpu1_NAME and so on; *n accelerators say it. */
+static double sum_of_gpus(const struct samples *m, const char *name, int *n)
+{
+    enum { MOST = 64 };
+    double sum = 0;
+
+    *n = 0;
+    for (int i = 0; i < MOST; i++) {
+        char *const column = xasprintf("gpu%d_%s", i, name);
+        const double mean = mean_of(m, column);
+        if (isfinite(mean)) {
+            sum += mean;
+            ++*n;
+        }
+        free(column);
+    }
+    return *n ? sum : NAN;
+}
+
+static double sampled(const struct samples *m, enum study_figure f)
+{
+    const char *const column = sources[f].column;
+    int n;
+
+    switch (sources[f].where) {
+    case MEAN:
+        return mean_of(m, column);
+    case RATE:
+        return samples_growth(m, samples_column(m, column), &training) /
+               samples_seconds(m, &training);
+    case GPU_MEAN: {
+        const double sum = sum_of_gpus(m, column, &n);
+        return sum / n;
+    }
+    case GPU_SUM:
+        return sum_of_gpus(m, column, &n);
+    default:
+        return NAN;
+    }
+}
+
+static void read_samples(const char *folder, struct study_run *r)
+{
+    char *const path = file_join(folder, "samples.csv");
+    struct samples m;
+
+    if (file_exists(path) && samples_read(path, NULL, &m) == 0) {
+        for (int f = 0; f < N_FIGURES; f++)
+            if (sources[f].where != OTHER)
+                r->figures[f] = sampled(&m, (enum study_figure)f);
+        samples_release(&m);
+    }
+    free(path);
+}
+
 /* ---- the verdict on the run ---- */
 
 /* A target that was not reached says nothing against the speed. */
@@ -182,6 +256,7 @@ void study_look(const struct study *s, size_t at, int exit_code, struct study_ru
     out->whole = 0;
     for (int f = 0; f < N_FIGURES; f++)
         out->figures[f] = NAN;
+    read_samples(folder, out);
     if (run_folder_read_json(folder, "result.json", &result) == 0) {
         read_training(s, folder, result, out);
         read_ingest(result, out);

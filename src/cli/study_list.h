@@ -1,7 +1,8 @@
 /* FIGURE(name, WHERE, column): what a study knows of each run, a number whose name ends in its
- * unit, in the order of study.json. Include it with the macro defined. WHERE is how study_figures.c
- * finds it: MEAN the mean of a column of samples.csv over the phase train, RATE what a counting
- * column gained there per second, and OTHER what other files say. */
+ * unit, in the order of study.json. Include it with the macro defined. WHERE is how it is found:
+ * MEAN the mean of a column of samples.csv over the phase train, RATE what a counting column gained
+ * there per second, GPU_MEAN and GPU_SUM the mean and the sum over accelerators of such means, of
+ * columns gpuN_NAME, and OTHER what other files say. */
 FIGURE(run_s, OTHER, NULL)
 FIGURE(train_samples_per_s, OTHER, NULL)
 FIGURE(wait_ratio, OTHER, NULL)
@@ -11,8 +12,8 @@ FIGURE(cpu_process_percent, MEAN, "cpu_process_percent")
 FIGURE(cpu_machine_percent, MEAN, "cpu_machine_percent")
 FIGURE(memory_anon_bytes, MEAN, "memory_anon_bytes")
 FIGURE(memory_file_bytes, MEAN, "memory_file_bytes")
-FIGURE(gpu_sm_percent, MEAN, "gpu0_sm_percent")
-FIGURE(gpu_memory_used_bytes, MEAN, "gpu0_memory_used_bytes")
+FIGURE(gpu_sm_percent, GPU_MEAN, "sm_percent")
+FIGURE(gpu_memory_used_bytes, GPU_SUM, "memory_used_bytes")
 FIGURE(delivered_ratio, OTHER, NULL)
 FIGURE(ingest_bytes_per_s, OTHER, NULL)
 FIGURE(ingest_p99_ms, OTHER, NULL)

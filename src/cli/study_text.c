@@ -105,7 +105,7 @@ static void add_slowdown(struct sheet *t, const struct effect_slowdown *e)
         snprintf(text, sizeof(text), "%.1f %% (one repeat)", 100 * e->ratio);
     if (e->n > 1)
         snprintf(text, sizeof(text), "%.1f %% (%.1f to %.1f)%s", 100 * e->ratio, 100 * e->low,
-                 100 * e->high, e->told_apart ? "" : ", not told apart");
+                 100 * e->high, e->told_apart ? "" : ": not told apart");
     add_cell(t, text);
 }
 
@@ -193,7 +193,7 @@ void study_print(const struct study *s, const struct study_result *r)
     print_sheet(&t, 2);
     print_failures(s);
     if (isfinite(r->smallest))
-        printf("smallest slowdown that %zu repeats tell from noise: %.2g %%\n", s->n_repeats,
+        printf("smallest slowdown that %zu repeats tell from noise: %.1f %%\n", s->n_repeats,
                100 * r->smallest);
     print_ranking(&r->ranking);
     if (r->choice_words.len)

@@ -17,20 +17,35 @@ void study_add_rate(double bytes_per_s, struct str *out)
     str_printf(out, "%.3g %s", bytes_per_s / units[u].one, units[u].unit);
 }
 
-/* "12 % (9 to 15)" */
-static void add_percent(const struct effect_slowdown *e, struct str *out)
+void study_add_percent(double ratio, struct str *out)
 {
-    str_printf(out, "%.2g %%", 100 * fabs(e->ratio));
-    if (isfinite(e->low))
-        str_printf(out, " (%.2g to %.2g)", 100 * (e->ratio < 0 ? -e->high : e->low),
-                   100 * (e->ratio < 0 ? -e->low : e->high));
+    const double percent = 100 * ratio;
+
+    str_printf(out, fabs(percent) < 10 ? "%.2g" : "%.0f", percent);
 }
 
-/* Beyond which a slowdown would have been seen. */
+/* "12 % (9.2 to 15)" */
+static void add_slowdown(const struct effect_slowdown *e, struct str *out)
+{
+    study_add_percent(e->ratio, out);
+    str_add(out, " %");
+    if (!isfinite(e->low))
+        return;
+    str_add(out, " (");
+    study_add_percent(e->low, out);
+    str_add(out, " to ");
+    study_add_percent(e->high, out);
+    str_add(out, ")");
+}
+
+/* What would have been seen. */
 static void add_noise(const struct study_result *r, struct str *out)
 {
-    if (isfinite(r->smallest))
-        str_printf(out, " (differences under %.2g %% can not)", 100 * r->smallest);
+    if (!isfinite(r->smallest))
+        return;
+    str_add(out, ", and the repeats tell differences of ");
+    study_add_percent(r->smallest, out);
+    str_add(out, " %");
 }
 
 static size_t n_runs_done(const struct study *s)
@@ -94,7 +109,7 @@ static void add_ingest_words(const struct study *s, struct study_result *r)
         str_add(&r->words, "Ingest at ");
         study_add_rate(ingest_of(&r->rows[worst]), &r->words);
         str_add(&r->words, " slows training by ");
-        add_percent(&r->rows[worst].slowdown, &r->words);
+        add_slowdown(&r->rows[worst].slowdown, &r->words);
         if (unnoticed > 0) {
             str_add(&r->words, "; up to ");
             study_add_rate(unnoticed, &r->words);
@@ -107,8 +122,7 @@ static void add_ingest_words(const struct study *s, struct study_result *r)
     } else {
         str_add(&r->words, "Nothing is known of what ingest costs");
     }
-    if (isfinite(r->smallest))
-        str_printf(&r->words, " (the repeats tell differences of %.2g %%)", 100 * r->smallest);
+    add_noise(r, &r->words);
 }
 
 static void add_choice_words(const struct study *s, struct study_result *r)
@@ -123,19 +137,12 @@ static void add_choice_words(const struct study *s, struct study_result *r)
     str_printf(out, "The most ingest that costs training under %g %%: %s, ", 100 * STUDY_LIMIT,
                s->conditions[r->choice.at].name);
     study_add_rate(ingest_of(row), out);
-    if (row->slowdown.ratio > 0)
-        str_printf(out, ", slowdown %.2g %%", 100 * row->slowdown.ratio);
-    else
-        str_add(out, ", slowdown none");
-    if (r->choice.certainty == EFFECT_SURE)
-        str_printf(out, ", surely under %.2g %%", 100 * row->slowdown.high);
-    else if (isfinite(row->slowdown.high))
-        str_printf(out,
-                   " as measured, but the repeats are too few or too noisy to rule out up to "
-                   "%.2g %%",
-                   100 * row->slowdown.high);
-    else
-        str_add(out, " as measured once, which says nothing of noise");
+    str_add(out, ", slowdown ");
+    add_slowdown(&row->slowdown, out);
+    if (r->choice.certainty == EFFECT_LIKELY)
+        str_add(out, isfinite(row->slowdown.high)
+                         ? " as measured; the repeats are too few or too noisy to be sure"
+                         : " as measured once, which says nothing of noise");
 }
 
 /* ---- studies ---- */
@@ -151,7 +158,7 @@ static void add_study_words(const struct study *s, struct study_result *r)
         const struct study_row *const row = &r->rows[worst];
         str_printf(&r->words, "%s slows ", s->conditions[row->condition].name);
         str_printf(&r->words, "%s most, by ", s->workloads[row->workload].name);
-        add_percent(&row->slowdown, &r->words);
+        add_slowdown(&row->slowdown, &r->words);
         str_printf(&r->words, ", against %s", s->conditions[0].name);
     } else if (has_intervals(r)) {
         str_add(&r->words, "No condition is slower than the first by more than noise");
