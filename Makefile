@@ -97,6 +97,12 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HELPERS) $(BUILD)/libstave.a
 	$(call say,LINK)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
+# A driver's library that plays what tests/test_probe_gpu.c wants.
+$(BUILD)/libnvidia-ml-stub.so: tests/nvml/stub.c tests/nvml/stub.h $(BUILD)/flags
+	$(call say,LINK)
+	@$(CC) $(CPPFLAGS) $(FLAGS) $(if $(filter 1,$(WERROR)),-Werror) -fPIC -shared $(LDFLAGS) -o $@ $<
+$(BUILD)/tests/test_probe_gpu: | $(BUILD)/libnvidia-ml-stub.so
+
 # Clang's runtimes are linked in, so a target runs wherever the program's libraries are.
 $(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/fuzz.o $(BUILD)/tests/fuzz/fuzz_image.o $(BUILD)/libstave.a
 	$(call say,LINK)

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 
-enum { CLOCK_SM = 1, MAX_LINKS = 32, NAME_BYTES = 96 };
+enum { MAX_LINKS = 32, NAME_BYTES = 96 };
 
 /* dlsym gives a pointer to data; a function's pointer has the same bytes (POSIX demands it). */
 static void find(void *library, const char *name, void *function)
@@ -13,6 +13,32 @@ static void find(void *library, const char *name, void *function)
     void *const symbol = dlsym(library, name);
 
     memcpy(function, &symbol, sizeof(symbol));
+}
+
+/* What tells what a device is doing. */
+static void find_activity(struct nvml *n, void *library)
+{
+    find(library, "nvmlDeviceGetUUID", &n->uuid);
+    find(library, "nvmlDeviceGetUtilizationRates", &n->utilization);
+    find(library, "nvmlDeviceGetMemoryInfo_v2", &n->memory_v2);
+    find(library, "nvmlDeviceGetPowerUsage", &n->power);
+    find(library, "nvmlDeviceGetClockInfo", &n->clock);
+    find(library, "nvmlDeviceGetCurrentClocksEventReasons", &n->clock_reasons);
+    if (!n->clock_reasons) /* its name until driver 535 */
+        find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", &n->clock_reasons);
+    find(library, "nvmlDeviceGetFieldValues", &n->fields);
+    find(library, "nvmlDeviceGetPcieThroughput", &n->pcie_throughput);
+    find(library, "nvmlDeviceGetDecoderUtilization", &n->decoder);
+    find(library, "nvmlDeviceGetJpgUtilization", &n->jpeg);
+    find(library, "nvmlDeviceGetMigMode", &n->mig_mode);
+    find(library, "nvmlDeviceGetMaxMigDeviceCount", &n->mig_count);
+    find(library, "nvmlDeviceGetMigDeviceHandleByIndex", &n->mig_handle);
+    find(library, "nvmlDeviceGetGpuInstanceId", &n->gpu_instance);
+    find(library, "nvmlGpmQueryDeviceSupport", &n->gpm_support);
+    find(library, "nvmlGpmSampleAlloc", &n->gpm_alloc);
+    find(library, "nvmlGpmSampleFree", &n->gpm_free);
+    find(library, "nvmlGpmMigSampleGet", &n->gpm_mig_sample);
+    find(library, "nvmlGpmMetricsGet", &n->gpm_metrics);
 }
 
 int nvml_open(struct nvml *n, const char *library)
@@ -35,6 +61,7 @@ int nvml_open(struct nvml *n, const char *library)
     find(n->library, "nvmlDeviceGetMaxPcieLinkWidth", &n->pcie_width);
     find(n->library, "nvmlDeviceGetNvLinkState", &n->link_state);
     find(n->library, "nvmlDeviceGetNvLinkVersion", &n->link_version);
+    find_activity(n, n->library);
     if (n->init && n->shutdown && n->count && n->handle)
         return 0;
     nvml_close(n);
@@ -82,7 +109,7 @@ static void read_device(const struct nvml *n, void *device, struct system_info *
         a.model = arena_strdup(&s->arena, name);
     if (n->memory && n->memory(device, &memory) == 0 && memory.total < 1ULL << 50)
         a.memory_bytes = (long long)memory.total;
-    if (n->max_clock && n->max_clock(device, CLOCK_SM, &mhz) == 0 && mhz < 100000)
+    if (n->max_clock && n->max_clock(device, NVML_CLOCK_SM, &mhz) == 0 && mhz < 100000)
         a.max_mhz = (int)mhz;
     a.pcie_generation = number(n->pcie_generation, device, 20);
     a.pcie_width = number(n->pcie_width, device, 64);

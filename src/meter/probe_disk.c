@@ -77,8 +77,12 @@ static void add_data(struct disks *v, const struct meter_place *place)
 
 struct state {
     struct disk_counters *counters;
-    double read_bytes, write_bytes; /* since open */
+    double read_bytes, write_bytes;     /* since open */
+    double seconds, since[DISK_FIELDS]; /* since the last rates */
 };
+
+/* The kernel counts times in steps of up to 10 ms: a shorter interval is part of the next. */
+static const double shortest_s = 0.02;
 
 /* In the order of the columns. */
 enum {
@@ -167,25 +171,39 @@ static double total(double *sum, double bytes)
     return isnan(bytes) ? NAN : *sum;
 }
 
+static void fill_rates(const double d[DISK_FIELDS], double seconds, double *values)
+{
+    const double busy = d[DISK_BUSY_MS] / 10 / seconds;
+
+    values[READ_RATE] = d[DISK_READ_SECTORS] * SECTOR / seconds;
+    values[WRITE_RATE] = d[DISK_WRITE_SECTORS] * SECTOR / seconds;
+    values[READS_RATE] = d[DISK_READS] / seconds;
+    values[WRITES_RATE] = d[DISK_WRITES] / seconds;
+    values[QUEUE] = d[DISK_QUEUE_MS] / 1000 / seconds;
+    values[READ_AWAIT] = wait_ms(d[DISK_READ_MS], d[DISK_READS]);
+    values[WRITE_AWAIT] = wait_ms(d[DISK_WRITE_MS], d[DISK_WRITES]);
+    values[BUSY] = busy > 100 ? 100 : busy;
+}
+
 static void sample(void *state, double seconds, double *values)
 {
     struct state *const s = state;
     double d[DISK_FIELDS];
-    const double per_s = seconds > 0 ? 1 / seconds : NAN;
 
     disk_counters_look(s->counters, d);
     values[READ_BYTES] = total(&s->read_bytes, d[DISK_READ_SECTORS] * SECTOR);
     values[WRITE_BYTES] = total(&s->write_bytes, d[DISK_WRITE_SECTORS] * SECTOR);
-    values[READ_RATE] = d[DISK_READ_SECTORS] * SECTOR * per_s;
-    values[WRITE_RATE] = d[DISK_WRITE_SECTORS] * SECTOR * per_s;
-    values[READS_RATE] = d[DISK_READS] * per_s;
-    values[WRITES_RATE] = d[DISK_WRITES] * per_s;
-    values[QUEUE] = d[DISK_QUEUE_MS] / 1000 * per_s;
-    values[READ_AWAIT] = wait_ms(d[DISK_READ_MS], d[DISK_READS]);
-    values[WRITE_AWAIT] = wait_ms(d[DISK_WRITE_MS], d[DISK_WRITES]);
-    values[BUSY] = d[DISK_BUSY_MS] / 10 * per_s;
-    if (values[BUSY] > 100) /* the kernel counts in ticks of its clock */
-        values[BUSY] = 100;
+    for (int i = READ_RATE; i < COLUMNS; i++)
+        values[i] = NAN;
+    s->seconds += seconds;
+    for (int f = 0; f < DISK_FIELDS; f++)
+        s->since[f] += d[f];
+    if (seconds > 0 && s->seconds < shortest_s)
+        return;
+    if (seconds > 0)
+        fill_rates(s->since, s->seconds, values);
+    s->seconds = 0;
+    memset(s->since, 0, sizeof(s->since));
 }
 
 static void close_group(void *state)
