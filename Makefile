@@ -29,10 +29,16 @@ DNNL ?= $(call probe,oneapi/dnnl/dnnl_version.h,DNNL_VERSION_MAJOR.DNNL_VERSION_
 override DNNL := $(filter-out 0,$(DNNL))
 CUDA := $(shell PATH="$$PATH:/usr/local/cuda/bin" nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
 MPI := $(shell command -v mpicc 2>/dev/null)
+# The chart library of reports, as Debian and Ubuntu install it.
+CHART_JS ?= $(firstword $(wildcard /usr/share/javascript/chart.js/chart.min.js \
+	/usr/share/nodejs/chart.js/dist/chart.min.js))
 MISSING := $(strip $(foreach l,JPEG PNG CJSON YAML ZLIB,$(if $(HAVE_$(l)),,$(l))))
 NEEDS_LIBS := $(filter-out clean help format format-check check-deps,$(or $(MAKECMDGOALS),all))
 ifneq ($(and $(MISSING),$(NEEDS_LIBS)),)
 $(error headers not found: $(MISSING); tools/setup installs them)
+endif
+ifneq ($(and $(NEEDS_LIBS),$(if $(CHART_JS),,1)),)
+$(error chart.min.js not found: the chart library of reports; tools/setup installs it (libjs-chart.js), or CHART_JS=FILE names it)
 endif
 
 CFLAGS ?= -O2 -g
@@ -61,7 +67,8 @@ FLAGS += $(CFLAGS_EXTRA)
 SRC := $(wildcard src/*/*.c src/backend/*/*.c)
 SRC := $(filter-out src/cli/main.c $(if $(DNNL),,src/backend/cpu/%),$(SRC))
 OBJ := $(SRC:%.c=$(BUILD)/%.o) $(BUILD)/embedded.o
-EMBEDDED := $(sort $(wildcard src/rules/data/*))
+EMBEDDED := $(sort $(wildcard src/rules/data/*)) $(BUILD)/report.page
+PAGE := $(addprefix src/report/page/page.,html css js)
 TESTS := $(filter-out $(if $(DNNL),,tests/test_cpu_%.c),$(wildcard tests/test_*.c))
 TESTS := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 FUZZERS := $(filter-out tests/fuzz/fuzz_image.c,$(wildcard tests/fuzz/fuzz_*.c))
@@ -81,6 +88,9 @@ $(BUILD)/libstave.a: $(OBJ) $(BUILD)/sources
 
 $(BUILD)/src/backend/cpu/%.o: private FLAGS += -O3 -fopenmp
 $(BUILD)/tests/%.o: private CPPFLAGS += -Itests -DSTAVE_BUILD='"$(BUILD)"'
+$(BUILD)/report.page: $(PAGE) $(CHART_JS) tools/page $(BUILD)/flags
+	$(call say,PAGE)
+	@tools/page src/report/page $(CHART_JS) >$@.tmp && mv $@.tmp $@
 # The text files that the program carries with it, see base/embedded.h.
 $(BUILD)/embedded.c: $(EMBEDDED) $(BUILD)/sources tools/embed
 	$(call say,EMBED)
@@ -129,7 +139,7 @@ $(BUILD)/stave.1: $(BUILD)/stave
 # rebuilds the archive.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(BUILD)
-	@printf '%s\n' '$(subst ','\'',$(CC) $(CPPFLAGS) $(FLAGS) $(LDFLAGS) $(LDLIBS))' >$@.new
+	@printf '%s\n' '$(subst ','\'',$(CC) $(CPPFLAGS) $(FLAGS) $(LDFLAGS) $(LDLIBS) $(CHART_JS))' >$@.new
 	@if cmp -s $@ $@.new; then rm $@.new; else mv $@.new $@; printf '%s\n' $(FOUND); fi
 $(BUILD)/sources: FORCE
 	@mkdir -p $(BUILD)

@@ -309,9 +309,9 @@ UNUSED_FUNCTION void small_check_same(const char *a, const char *b)
 
 static int small_is_expected(const char *name)
 {
-    static const char *const names[] = {"run.json",         "mlperf.log",  "events.jsonl",
-                                        "stages.csv",       "result.json", CHECKPOINT_NAME,
-                                        CHECKPOINT_PREVIOUS};
+    static const char *const names[] = {"run.json",      "mlperf.log",       "events.jsonl",
+                                        "stages.csv",    "result.json",      "report.html",
+                                        CHECKPOINT_NAME, CHECKPOINT_PREVIOUS};
     int n;
 
     for (size_t i = 0; i < COUNT_OF(names); i++)

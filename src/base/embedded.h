@@ -1,5 +1,6 @@
-/* The text files that the program carries with it: src/rules/data/, put into the binary as they are
- * by tools/embed when it is built. Constant; any thread. */
+/* The text files that the program carries with it: src/rules/data/ and the page of reports
+ * (tools/page), put into the binary as they are by tools/embed when it is built. Constant; any
+ * thread. */
 #ifndef STAVE_BASE_EMBEDDED_H
 #define STAVE_BASE_EMBEDDED_H
 

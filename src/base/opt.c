@@ -333,3 +333,20 @@ void opt_add_json(const struct opt_row *row, const void *settings, struct str *o
     else
         opt_add_text(row, settings, out);
 }
+
+void opt_add_default_json(const struct opt_row *row, struct str *out)
+{
+    union {
+        int word;
+        long long whole;
+        double real;
+        char *text;
+    } value;
+    struct opt_row here = *row;
+    const struct opt_table alone = {"", &here, 1};
+
+    here.offset = 0;
+    opt_defaults(&alone, &value);
+    opt_add_json(&here, &value, out);
+    opt_release(&alone, &value);
+}

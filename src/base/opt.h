@@ -59,6 +59,8 @@ const struct opt_row *opt_nearest(const struct opt_table *t, const char *name);
 int opt_set(const struct opt_row *row, void *settings, const char *value, const char *where);
 /* Appends the value as JSON (number, string, true; null when an unset string). */
 void opt_add_json(const struct opt_row *row, const void *settings, struct str *out);
+/* The same of the row's default. */
+void opt_add_default_json(const struct opt_row *row, struct str *out);
 /* Appends the value as text that opt_set reads back. */
 void opt_add_text(const struct opt_row *row, const void *settings, struct str *out);
 /* Appends what a value may be: "a whole number from 1 to 65536", "one of sgd, lars". */

@@ -15,6 +15,7 @@
 #include "cli/seed.h"
 #include "cli/set_drive.h"
 #include "cli/setup.h"
+#include "report/report.h"
 #include "trace/sinks.h"
 #include "train/loop.h"
 #include "train/stop.h"
@@ -180,6 +181,16 @@ static int write_export(const struct run *r, int code)
     return code > EXIT_WORLD ? code : EXIT_WORLD;
 }
 
+/* What a person looks at first, made of what the run left. */
+static void write_page(const char *dir)
+{
+    char *path = NULL;
+
+    if (report_write(dir, &path) < 0)
+        warning("the run's page is not written: %s; stave report %s does it", err_reason(), dir);
+    free(path);
+}
+
 static int finish(struct run *r, int rc)
 {
     int closed, code;
@@ -199,6 +210,7 @@ static int finish(struct run *r, int rc)
         code = rc == 0 && code != EXIT_UNTRUSTWORTHY ? EXIT_WORLD : code;
     }
     machine_warn_changes(&r->setup.machine);
+    write_page(r->dir);
     run_print_result(r);
     return write_export(r, code);
 }
@@ -458,7 +470,8 @@ const struct command command_run = {
     .summary = "Train a workload to its target and say how long that took",
     .about =
         "Writes a run folder: run.json (versions, machine, settings, seed), mlperf.log, "
-        "events.jsonl, stages.csv, result.json and checkpoints (--only evaluate: no checkpoints). "
+        "events.jsonl, stages.csv, result.json, report.html and checkpoints (--only evaluate: no "
+        "checkpoints). "
         "result.json and stages.csv "
         "are also written after each evaluation and checkpoint. --resume goes on from the newest "
         "checkpoint whose every byte is right; a run that was killed before its first one starts "

@@ -9,6 +9,7 @@
 
 #include "base/config.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "cli/version.h"
 
 /* Keys of argp: a row's letter (not h, not o), else KEY_ROW + its place among all bound rows. */
@@ -425,6 +426,40 @@ void command_line_add_json(const struct command_line *l, struct str *out)
             opt_add_json(&t->rows[r], l->bound[i].settings, out);
         }
         str_add(out, "}");
+    }
+    str_add(out, "}");
+}
+
+/* Appends ", NAME: DEFAULT" when the option's value is another. */
+static void add_default(const struct opt_row *row, const void *settings, struct str *out)
+{
+    struct str is = STR_INIT, was = STR_INIT;
+
+    opt_add_json(row, settings, &is);
+    opt_add_default_json(row, &was);
+    if (strcmp(is.s, was.s) != 0) {
+        json_add_key(out, row->name);
+        str_add(out, was.s);
+    }
+    str_release(&is);
+    str_release(&was);
+}
+
+void command_line_add_defaults(const struct command_line *l, struct str *out)
+{
+    str_add(out, "{");
+    for (int i = 0; i < l->n_bound; i++) {
+        const struct opt_table *const t = l->bound[i].table;
+        struct str members = STR_INIT;
+
+        str_add(&members, "{");
+        for (size_t r = 0; r < t->n_rows; r++)
+            add_default(&t->rows[r], l->bound[i].settings, &members);
+        if (members.len > 1) {
+            json_add_key(out, t->owner);
+            str_printf(out, "%s}", members.s);
+        }
+        str_release(&members);
     }
     str_add(out, "}");
 }

@@ -65,5 +65,7 @@ int command_line_says(const struct command_line *l, const char *name);
 const char **command_line_said(const struct command_line *l, const char *name, size_t *n);
 /* Appends {"owner": {"name": value, ...}, ...} of all bound tables: the echo for run.json. */
 void command_line_add_json(const struct command_line *l, struct str *out);
+/* Appends the defaults of those options alone that have another value, in the same form. */
+void command_line_add_defaults(const struct command_line *l, struct str *out);
 
 #endif

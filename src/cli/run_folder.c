@@ -88,11 +88,14 @@ int run_folder_write_run(const char *dir, const struct setup *s, const struct ta
                "\"ruleset\": \"%s\",\n  \"division\": \"%s\"",
                s->workload->name, s->preset->name, (unsigned long long)run->seed,
                workload_ruleset(s->workload, &s->settings), division);
-    str_printf(&out, ",\n  \"parameters\": %lld", run->needs.parameters);
+    str_printf(&out, ",\n  \"unit\": \"%s\",\n  \"parameters\": %lld", task->unit,
+               run->needs.parameters);
     str_add(&out, ",\n  \"rules\": ");
     str_add_json(&out, rules.s);
     str_add(&out, ",\n  \"options\": ");
     command_line_add_json(&s->line, &out);
+    str_add(&out, ",\n  \"defaults\": ");
+    command_line_add_defaults(&s->line, &out);
     str_add(&out, "\n}\n");
     rc = write_text(dir, "run.json", &out);
     str_release(&out);
