@@ -30,11 +30,12 @@ struct guard_plan {
     const char *const *disk_paths; /* what lies on the disks that the limit is for */
     size_t n_disk_paths;
     const struct ingest_settings *ingest; /* NULL: none */
+    const char *instead; /* what does a ceiling's work without a group, in words; NULL: nothing */
 };
 
 /* What came of it. A number that is not known, or of what was not asked for, is -1. */
 struct guard_report {
-    char how[160]; /* "cgroup v2", "cgroup v1"; "" when there is no ceiling */
+    char how[160]; /* "cgroup v2", "cgroup v1", or instead; "" when there is no ceiling */
     long long memory_limit_bytes, cache_bytes, anon_at_warmup_bytes, disk_limit_bytes_per_s;
     long long oom_kills;
     char words[400];    /* one sentence on what went wrong; "" */
@@ -52,12 +53,15 @@ int guard_place(struct guard *g, const char *dir);
 /* start_ms: the wall clock when the event stream was opened. */
 int guard_warm(struct guard *g, int64_t start_ms);
 /* What is in force now, or was. */
-const struct guard_report *guard_report(const struct guard *g);
+const struct guard_report *guard_report(struct guard *g);
 /* Ends it all. The report is complete then; a second call does nothing. */
 void guard_end(struct guard *g);
 void guard_close(struct guard *g); /* ends and frees; NULL is fine */
 
 /* The members "ceiling" and "ingest" of result.json, each with a comma in front; g may be NULL. */
-void guard_add_json(const struct guard *g, struct str *out);
+void guard_add_json(struct guard *g, struct str *out);
+/* The same of a report, for the supervisor. */
+void guard_report_add_json(const struct guard_report *r, const struct guard_plan *plan,
+                           struct str *out);
 
 #endif

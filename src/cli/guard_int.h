@@ -8,12 +8,30 @@
 #include "cli/leftovers.h"
 #include "meter/ceiling.h"
 
+/* Between the two processes: one datagram each way. A question has its answer, with the report as
+ * it is then; that to GUARD_WARM may come when the run does something else. */
+enum guard_question { GUARD_OPEN, GUARD_PLACE, GUARD_WARM, GUARD_END };
+
+struct guard_message {
+    enum guard_question question;
+    int rc;           /* of the answer */
+    int64_t start_ms; /* GUARD_WARM */
+    char text[4096];  /* GUARD_PLACE: the folder; of an answer with rc < 0: the reason */
+    struct guard_report report;
+};
+
+struct guard_report guard_report_none(void);
+
+/* The supervisor's life; fd is its end of the messages, run the process it serves. */
+_Noreturn void supervise(const struct guard_plan *plan, int fd, pid_t run);
+
 struct guard_ingest; /* guard_ingest.c's */
 
 struct supervisor {
     struct guard_plan plan;
-    int fd;           /* of messages; the run's end is its end */
-    char *dir;        /* the run folder; NULL before guard_place */
+    int fd;    /* of messages; the run's end is its end */
+    char *dir; /* the run folder; NULL before guard_place */
+    pid_t run;
     int64_t start_ms; /* of the event stream; set at the end of warm-up */
     struct ceiling ceiling;
     struct leftovers left;       /* what is to be mended; supervisor_note after each change */
