@@ -21,6 +21,8 @@ struct guard {
     int fd;      /* of messages; -1: no supervisor, or not any more */
     pid_t pid;   /* 0: none */
     int waiting; /* answers that are to come */
+    int is_lost; /* the supervisor died */
+    int is_over;
     char *dir;
     struct guard_report report;
 };
@@ -50,6 +52,7 @@ static void wait_for_supervisor(struct guard *g)
 static void lost(struct guard *g)
 {
     wait_for_supervisor(g);
+    g->is_lost = 1;
     snprintf(g->report.words, sizeof(g->report.words),
              "the run's supervisor died; what was in force then stays so until the run ends, and "
              "nothing new begins");
@@ -203,14 +206,14 @@ void guard_end(struct guard *g)
 {
     struct mended m;
 
-    if (!g || !g->pid) {
-        if (g && g->dir && g->report.words[0] && leftovers_mend(g->dir, getpid(), &m) < 0)
-            warning("%s; stave clean %s mends it", err_reason(), g->dir);
+    if (!g || g->is_over)
         return;
-    }
+    g->is_over = 1;
     ask(g, GUARD_END, "", 0);
     hear_all(g, 0);
     wait_for_supervisor(g);
+    if (g->is_lost && g->dir && leftovers_mend(g->dir, getpid(), &m) < 0)
+        warning("%s; stave clean %s mends it", err_reason(), g->dir);
 }
 
 void guard_close(struct guard *g)

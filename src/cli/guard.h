@@ -21,7 +21,8 @@
 
 #include "meter/ingest.h"
 
-/* What is to be in force. Zero is nothing; guard_open copies what it points at. */
+/* What is to be in force. Zero is nothing. What it points at is borrowed until
+ * guard_close. */
 struct guard_plan {
     long long memory_bytes; /* most memory from the start; 0: no ceiling */
     int limits_cache;       /* cache_bytes holds, which may be 0 */

@@ -40,6 +40,8 @@ READER(pread, "pread")
 READER(direct, "direct")
 READER(uring, "uring")
 READER(uring_direct, "uring-direct")
+READER(dontcache, "dontcache")
+READER(evict, "evict")
 
 CODEC(jpeg)
 CODEC(png)

@@ -99,6 +99,8 @@ int reader_check(const struct reader_config *c, const struct source *s)
 
     TRY(reader_open(c, s, &r));
     rc = flight_aim(r, &r->flights[0], 0);
+    if (rc == 0 && r->ops->check)
+        rc = r->ops->check(&r->flights[0]);
     reader_close(r);
     return rc == E_UNSUPPORTED ? rc : 0;
 }

@@ -7,6 +7,9 @@
  *   direct        the same past the page cache (O_DIRECT), whole blocks into aligned memory
  *   uring         up to `depth` reads under way at a time, through the page cache
  *   uring-direct  the same past the page cache
+ *   dontcache     as pread, and what a read brings into the page cache is gone behind it
+ *                 (preadv2 with RWF_DONTCACHE, Linux 6.14 and file systems that know it)
+ *   evict         as pread, and the system is then advised to forget the sample's pages
  *
  * What is under way is a guess at no risk: where it fails or comes short, the sample is read once
  * more when its turn comes, and that read decides. One reader serves one thread and one source,
@@ -43,7 +46,7 @@ struct reader_config {
 struct reader;
 
 /* Whether this machine can read the data set like that: E_UNSUPPORTED without io_uring, or where
- * the file system has no O_DIRECT. */
+ * the file system has no O_DIRECT or no RWF_DONTCACHE. */
 int reader_check(const struct reader_config *c, const struct source *s);
 int reader_open(const struct reader_config *c, const struct source *s, struct reader **out);
 void reader_close(struct reader *r); /* NULL is fine; waits for reads under way */

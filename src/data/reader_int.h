@@ -1,4 +1,5 @@
-/* Inside a reader: shared by reader.c and the kinds, reader_pread.c and reader_uring.c. */
+/* Inside a reader: shared by reader.c and the kinds, reader_pread.c, reader_uring.c and
+ * reader_uncached.c. */
 #ifndef STAVE_DATA_READER_INT_H
 #define STAVE_DATA_READER_INT_H
 
@@ -32,6 +33,8 @@ struct reader_ops {
     int looks_ahead;
     int readahead;                 /* looks ahead where the readahead says so */
     int (*open)(struct reader *r); /* all but finish may be NULL */
+    int (*check)(
+        struct flight *f); /* whether the machine can read a file like that; reads nothing */
     void (*begin)(struct reader *r, struct flight *f);
     void (*submit)(struct reader *r);                  /* what was begun goes off */
     int (*finish)(struct reader *r, struct flight *f); /* what was begun goes off, and f lands */

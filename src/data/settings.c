@@ -34,7 +34,7 @@ static const struct opt_row rows[] = {
     ROW("exif-orientation", OPT_CHOICE, exif, .dflt = "ignore", .choices = exif_names, .arg = "POLICY",
         .help = "A picture tagged as not upright: take it as it is stored, as the MLPerf reference does, or turn it"),
     ROW("reader", OPT_CHOICE, reader, .dflt = "pread", .choices = reader_names, .arg = "NAME",
-        .help = "How samples are read: one after the other, or several on their way at a time (io_uring); through the page cache or past it (O_DIRECT)"),
+        .help = "How samples are read: one after the other, or several on their way at a time (io_uring); through the page cache, past it (O_DIRECT), or leaving nothing in it (dontcache, evict)"),
     ROW("numa", OPT_CHOICE, numa, .dflt = "spread", .choices = numa_names, .arg = "HOW",
         .help = "On a machine of several memory nodes: spread the loader threads over them, each kept to one node's processors, or leave them to the system"),
     ROW("reader-depth", OPT_INT, reader_depth, .dflt = "8", .min = 1, .max = READER_MAX_DEPTH, .arg = "N",
