@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/guard_sink.h"
 #include "cli/only.h"
 #include "cli/rule_sink.h"
 #include "cli/run.h"
@@ -120,6 +121,7 @@ static int open_trace(struct run *r)
     const struct rule_sink_options rules = {
         .ruleset = ruleset_find(workload_ruleset(r->setup.workload, &r->setup.settings)),
         .only_part = r->goes_on || r->setup.settings.train.steps > 0};
+    const struct guard_sink_options guard = {r->setup.guard, r->setup.conditions.warm};
     int rc;
 
     rc = again ? run_folder_keep_log(r->dir) : 0;
@@ -132,6 +134,8 @@ static int open_trace(struct run *r)
         rc = trace_add(&r->trace, &terminal_sink, &terminal);
     if (rc == 0 && r->setup.workload->benchmark && r->own.only == ONLY_ALL)
         rc = trace_add(&r->trace, &rule_sink, &rules);
+    if (rc == 0 && r->setup.guard)
+        rc = trace_add(&r->trace, &guard_sink, &guard);
     free(log);
     free(events);
     if (rc < 0)
@@ -198,6 +202,7 @@ static int finish(struct run *r, int rc)
     if (rc < 0)
         err_print("", err_reason());
     closed = trace_close(&r->trace);
+    guard_end(r->setup.guard);
     if (closed < 0)
         err_print("the log does not stand: ", err_reason());
     if (rc == 0 && closed < 0 && !r->result.checkpoint_failed)
@@ -215,10 +220,18 @@ static int finish(struct run *r, int rc)
     return write_export(r, code);
 }
 
+/* Page cache that is there already is charged to somebody else: a ceiling would not hold it. */
+static int what_to_clear(const struct run *r)
+{
+    const int is_limited = r->demand.plan.memory_bytes > 0 || r->demand.plan.limits_cache;
+
+    return r->own.clear_cache == CLEAR_AUTO && is_limited ? CLEAR_FILES : r->own.clear_cache;
+}
+
 /* The last thing before the log, and what the log says of it. */
 static void clear_caches(struct run *r, struct train_run *run)
 {
-    const int what = r->own.clear_cache;
+    const int what = what_to_clear(r);
 
     if (what != CLEAR_YES && what != CLEAR_FILES)
         return;
@@ -244,6 +257,7 @@ static int write_and_train(struct run *r, struct train_run *run)
 
     TRY(file_mkdirs(r->dir));
     TRY(take_folder(r));
+    TRY(guard_place(r->setup.guard, r->dir));
     if (r->goes_on)
         run_folder_warn_of_changes(r->dir, &r->setup, &r->engine);
     TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, run));
@@ -295,8 +309,10 @@ static int train(struct run *r)
     rc = workload_check_start(r->setup.workload,
                               workload_benchmark(r->setup.workload, &r->setup.settings),
                               &r->setup.settings, &r->task);
-    if (rc == 0 && r->own.dry_run)
+    if (rc == 0 && r->own.dry_run) {
         run_print_needs(r, &run.needs);
+        guard_demand_print(&r->demand);
+    }
     if (rc == 0)
         rc = check_machine(r, &run.needs);
     if (rc == 0)
@@ -392,6 +408,15 @@ static int run_several(struct run *r)
     return rc;
 }
 
+/* Before any thread exists, and before there is memory that a ceiling should count. */
+static int open_guard(struct run *r)
+{
+    TRY(guard_demand_make(&r->demand, &r->setup.conditions, &r->task, r->dir));
+    if (r->own.dry_run || guard_demand_is_none(&r->demand))
+        return 0;
+    return guard_demand_open(&r->demand, &r->setup.settings.data, &r->task, &r->setup.guard);
+}
+
 static int run_task(struct run *r)
 {
     int rc;
@@ -403,13 +428,17 @@ static int run_task(struct run *r)
     TRY(train_settings_check(&r->setup.settings.train));
     TRY(r->setup.workload->open(&r->setup.settings, 1, &r->task));
     r->dir = r->own.out ? xstrdup(r->own.out) : run_folder_default("", r->setup.workload->name);
-    rc = setup_engine(&r->setup, &r->engine);
+    rc = open_guard(r);
+    if (rc == 0)
+        rc = setup_engine(&r->setup, &r->engine);
     if (rc == 0) {
         rc = check_device(r);
         if (rc == 0)
             rc = train(r);
         engine_close(&r->engine);
     }
+    guard_close(r->setup.guard);
+    guard_demand_release(&r->demand);
     r->setup.workload->close(&r->task);
     if (r->lock >= 0)
         close(r->lock);

@@ -89,7 +89,7 @@ int guard_demand_make(struct guard_demand *d, const struct conditions_settings *
 {
     int rc;
 
-    *d = (struct guard_demand){.plan.disk_bytes_per_s = c->disk_limit};
+    *d = (struct guard_demand){.plan.disk_bytes_per_s = c->disk_limit, .dir = dir};
     if (!is_none(c->memory, "none"))
         TRY(read_size(c->memory, "--memory", 1, &d->plan.memory_bytes));
     rc = guard_cache_bytes(c->cache, is_none(c->cache, "none") ? 0 : data_bytes(task),
@@ -175,8 +175,13 @@ int guard_demand_open(struct guard_demand *d, struct data_settings *data, const 
 {
     struct guard_plan cache_only = {.limits_cache = d->plan.limits_cache};
     struct ceiling c;
-    int rc = guard_open(&d->plan, out);
+    char version[64];
+    int rc = 0;
 
+    if (d->plan.ingest)
+        rc = ingest_check(d->plan.ingest, d->dir, version, sizeof(version));
+    if (rc == 0)
+        rc = guard_open(&d->plan, out);
     if (rc != E_UNSUPPORTED || !d->plan.limits_cache || d->plan.memory_bytes)
         return rc;
     if (find_group(&cache_only, &c) < 0) {

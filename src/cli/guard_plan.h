@@ -13,6 +13,7 @@ enum { GUARD_PLAN_PATHS = TASK_SOURCES + 1 };
 struct guard_demand {
     struct guard_plan plan;
     struct ingest_settings ingest;
+    const char *dir;                     /* where the run folder will be; borrowed */
     const char *paths[GUARD_PLAN_PATHS]; /* of the plan */
     char how[64];                        /* of plan.instead */
 };

@@ -3,6 +3,7 @@
 #ifndef STAVE_CLI_RUN_H
 #define STAVE_CLI_RUN_H
 
+#include "cli/guard_plan.h"
 #include "cli/setup.h"
 #include "train/loop.h"
 
@@ -28,6 +29,7 @@ struct run {
     const char *division;
     char *dir;
     struct cache_clear cache;
+    struct guard_demand demand; /* of its conditions, on its supervisor, setup.guard */
     int lock;    /* file descriptor that keeps other runs out of the folder, -1 before */
     int goes_on; /* from a checkpoint: --resume, and there is one */
 };

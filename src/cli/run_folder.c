@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/guard.h"
 #include "train/checkpoint.h"
 
 static void add_utc(struct str *out)
@@ -172,6 +173,7 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     add_evaluation(out, task, r);
     add_cache(out, r->cache);
     machine_add_changes(&s->machine, out);
+    guard_add_json(s->guard, out);
     if (r->exit_code >= 0)
         str_printf(out, ",\n  \"exit_code\": %d", r->exit_code);
     str_printf(out, ",\n  \"bad_samples\": %llu", (unsigned long long)r->bad_samples);

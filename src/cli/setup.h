@@ -15,12 +15,15 @@ struct setup_settings {
 };
 extern const struct opt_table setup_options;
 
+struct guard;
+
 struct setup {
     struct command_line line;
     const struct workload *workload;
     const struct preset *preset;
     struct setup_settings own;
     struct conditions_settings conditions; /* of a command that has their table */
+    struct guard *guard;                   /* the run's supervisor; NULL: none */
     struct workload_settings settings;
     struct machine machine; /* as it was when the device was opened */
 };
