@@ -257,7 +257,7 @@ static int write_and_train(struct run *r, struct train_run *run)
 
     TRY(file_mkdirs(r->dir));
     TRY(take_folder(r));
-    TRY(guard_place(r->setup.guard, r->dir));
+    TRY(guard_folder(r->setup.guard, r->dir));
     if (r->goes_on)
         run_folder_warn_of_changes(r->dir, &r->setup, &r->engine);
     TRY(run_folder_write_run(r->dir, &r->setup, &r->task, &r->engine, run));

@@ -173,7 +173,7 @@ static int mend_earlier(const char *dir)
     return rc;
 }
 
-int guard_place(struct guard *g, const char *dir)
+int guard_folder(struct guard *g, const char *dir)
 {
     int rc = 0;
 

@@ -6,7 +6,7 @@
  * supervisor's own death leaves.
  *
  *     guard_open     forked; the run is in its group, what can not be had is refused
- *     guard_place    the run folder is there and locked
+ *     guard_folder    the run folder is there and locked
  *     guard_warm     warm-up is over: the ceiling of --cache, ingest
  *     guard_end      ingest is ended, the run is back where it was, the group is gone
  *
@@ -50,7 +50,7 @@ struct guard;
  * group, so memory and limits of the machine are to be looked at from here on. */
 int guard_open(const struct guard_plan *plan, struct guard **out);
 /* Absolute or relative; the supervisor writes leftovers.json and fio's documents there. */
-int guard_place(struct guard *g, const char *dir);
+int guard_folder(struct guard *g, const char *dir);
 /* start_ms: the wall clock when the event stream was opened. */
 int guard_warm(struct guard *g, int64_t start_ms);
 /* What is in force now, or was. */

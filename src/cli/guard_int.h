@@ -30,7 +30,7 @@ struct guard_ingest; /* guard_ingest.c's */
 struct supervisor {
     struct guard_plan plan;
     int fd;    /* of messages; the run's end is its end */
-    char *dir; /* the run folder; NULL before guard_place */
+    char *dir; /* the run folder; NULL before guard_folder */
     pid_t run;
     int64_t start_ms; /* of the event stream; set at the end of warm-up */
     struct ceiling ceiling;
