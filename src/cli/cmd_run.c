@@ -7,9 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "cli/guard_sink.h"
 #include "cli/only.h"
-#include "cli/rule_sink.h"
 #include "cli/run.h"
 #include "cli/run_folder.h"
 #include "cli/run_set.h"
@@ -17,7 +15,6 @@
 #include "cli/set_drive.h"
 #include "cli/setup.h"
 #include "report/report.h"
-#include "trace/sinks.h"
 #include "train/loop.h"
 #include "train/stop.h"
 
@@ -104,45 +101,6 @@ static int start_again(struct run *r)
     return 0;
 }
 
-static int open_trace(struct run *r)
-{
-    const int again = r->own.resume;
-    char *const log = file_join(r->dir, "mlperf.log"), *const events =
-                                                           file_join(r->dir, "events.jsonl");
-    const struct mllog_options mllog = {.path = log};
-    const struct jsonl_options jsonl = {.path = events, .mode = again ? JSONL_APPEND : JSONL_NEW};
-    const struct terminal_options terminal = {.unit = r->task.unit,
-                                              .metric = r->task.metric->title,
-                                              .target = r->setup.settings.train.target,
-                                              .direction = r->task.metric->direction ==
-                                                                   METRIC_LOWER_IS_BETTER
-                                                               ? TERMINAL_LOWER_IS_BETTER
-                                                               : TERMINAL_HIGHER_IS_BETTER};
-    const struct rule_sink_options rules = {
-        .ruleset = ruleset_find(workload_ruleset(r->setup.workload, &r->setup.settings)),
-        .only_part = r->goes_on || r->setup.settings.train.steps > 0};
-    const struct guard_sink_options guard = {r->setup.guard, r->setup.conditions.warm};
-    int rc;
-
-    rc = again ? run_folder_keep_log(r->dir) : 0;
-    trace_open(&r->trace);
-    if (rc == 0 && r->own.only != ONLY_DATA)
-        rc = trace_add(&r->trace, &mllog_sink, &mllog);
-    if (rc == 0)
-        rc = trace_add(&r->trace, &jsonl_sink, &jsonl);
-    if (rc == 0)
-        rc = trace_add(&r->trace, &terminal_sink, &terminal);
-    if (rc == 0 && r->setup.workload->benchmark && r->own.only == ONLY_ALL)
-        rc = trace_add(&r->trace, &rule_sink, &rules);
-    if (rc == 0 && r->setup.guard)
-        rc = trace_add(&r->trace, &guard_sink, &guard);
-    free(log);
-    free(events);
-    if (rc < 0)
-        trace_close(&r->trace);
-    return rc;
-}
-
 /* Before anything is written: threads and memory against what the machine gives. */
 static int check_machine(struct run *r, const struct train_needs *n)
 {
@@ -195,6 +153,15 @@ static void write_page(const char *dir)
     free(path);
 }
 
+static void add_metered(struct run *r)
+{
+    char *const path = file_join(r->dir, "samples.csv");
+
+    meter_report_read(&r->metered, path, &r->more, &r->metered_line);
+    r->result.more = r->more.s;
+    free(path);
+}
+
 static int finish(struct run *r, int rc)
 {
     int closed, code;
@@ -210,6 +177,7 @@ static int finish(struct run *r, int rc)
     else
         code = rc < 0 ? command_exit_code(rc) : exit_code(&r->result);
     r->result.exit_code = code;
+    add_metered(r);
     if (run_folder_write_result(r->dir, &r->setup, &r->task, &r->result) < 0) {
         err_print("", err_reason());
         code = rc == 0 && code != EXIT_UNTRUSTWORTHY ? EXIT_WORLD : code;
@@ -265,7 +233,7 @@ static int write_and_train(struct run *r, struct train_run *run)
     str_release(&rules);
     stop_install();
     clear_caches(r, run);
-    TRY(open_trace(r));
+    TRY(run_open_trace(r));
     return finish(r, train_run(run, &r->result));
 }
 
@@ -442,6 +410,8 @@ static int run_task(struct run *r)
     r->setup.workload->close(&r->task);
     if (r->lock >= 0)
         close(r->lock);
+    str_release(&r->more);
+    str_release(&r->metered_line);
     free(r->dir);
     return rc;
 }
@@ -499,8 +469,8 @@ const struct command command_run = {
     .summary = "Train a workload to its target and say how long that took",
     .about =
         "Writes a run folder: run.json (versions, machine, settings, seed), mlperf.log, "
-        "events.jsonl, stages.csv, result.json, report.html and checkpoints (--only evaluate: no "
-        "checkpoints). "
+        "events.jsonl, samples.csv (what the machine did meanwhile, --sample-rate), stages.csv, "
+        "result.json, report.html and checkpoints (--only evaluate: no checkpoints). "
         "result.json and stages.csv "
         "are also written after each evaluation and checkpoint. --resume goes on from the newest "
         "checkpoint whose every byte is right; a run that was killed before its first one starts "

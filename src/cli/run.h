@@ -4,6 +4,7 @@
 #define STAVE_CLI_RUN_H
 
 #include "cli/guard_plan.h"
+#include "cli/meter_sink.h"
 #include "cli/setup.h"
 #include "train/loop.h"
 
@@ -30,10 +31,14 @@ struct run {
     char *dir;
     struct cache_clear cache;
     struct guard_demand demand; /* of its conditions, on its supervisor, setup.guard */
+    struct meter_report metered;
+    struct str more, metered_line; /* of result.json, see train_result; a line of the text */
     int lock;    /* file descriptor that keeps other runs out of the folder, -1 before */
     int goes_on; /* from a checkpoint: --resume, and there is one */
 };
 
+/* Opens the trace with all of its sinks; a resumed run's earlier files keep a name of their own. */
+int run_open_trace(struct run *r);
 /* Runs of the set after the first one. */
 long long run_later(const struct run *r);
 /* On stdout: the settings and what the run takes; what came of it. */

@@ -178,6 +178,7 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
         str_printf(out, ",\n  \"exit_code\": %d", r->exit_code);
     str_printf(out, ",\n  \"bad_samples\": %llu", (unsigned long long)r->bad_samples);
     pipeline_counters_add_json(&r->counters, out);
+    str_add(out, r->more ? r->more : "");
     str_add(out, "\n}\n");
 }
 
@@ -225,19 +226,20 @@ int run_folder_write_result(const char *dir, const struct setup *s, const struct
     return rc < 0 ? rc : write_stages(dir, r);
 }
 
-int run_folder_keep_log(const char *dir)
+int run_folder_keep(const char *dir, const char *name)
 {
-    char *const log = file_join(dir, "mlperf.log");
+    char *const path = file_join(dir, name);
+    const char *const ending = strrchr(name, '.');
     char *old = NULL;
     int n = 0, rc = 0;
 
     do {
         free(old);
-        old = xasprintf("%s/mlperf.%d.log", dir, ++n);
+        old = xasprintf("%s/%.*s.%d%s", dir, (int)(ending - name), name, ++n, ending);
     } while (file_exists(old));
-    if (file_exists(log) && rename(log, old) < 0)
-        rc = err(E_IO, "rename %s to %s: %s", log, old, strerror(errno));
-    free(log);
+    if (file_exists(path) && rename(path, old) < 0)
+        rc = err(E_IO, "rename %s to %s: %s", path, old, strerror(errno));
+    free(path);
     free(old);
     return rc;
 }

@@ -15,8 +15,9 @@ int run_folder_write_result(const char *dir, const struct setup *s, const struct
 /* The result as one JSON object; what is not known is absent. */
 void run_folder_result_json(const struct setup *s, const struct task *task,
                             const struct train_result *r, struct str *out);
-/* Gives the log of an earlier start the next free name mlperf.N.log: a log covers one start. */
-int run_folder_keep_log(const char *dir);
+/* Gives a file of an earlier start the next free name: mlperf.log becomes mlperf.N.log, samples.csv
+ * samples.N.csv. Such a file covers one start. */
+int run_folder_keep(const char *dir, const char *name);
 /* "runs/KINDWORKLOAD-DATE", heap. */
 char *run_folder_default(const char *kind, const char *workload);
 /* Whether a run, or a set of runs, was started here, however far it came. */

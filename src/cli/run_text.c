@@ -36,6 +36,12 @@ void run_print_needs(struct run *r, const struct train_needs *n)
     str_release(&rules);
 }
 
+static void print_metered(const struct run *r)
+{
+    if (r->metered_line.len)
+        printf("%s\n", r->metered_line.s);
+}
+
 static void print_evaluation(const struct run *r)
 {
     const struct train_result *const t = &r->result;
@@ -51,6 +57,7 @@ static void print_evaluation(const struct run *r)
     if (t->bad_samples)
         printf("; %llu bad samples", (unsigned long long)t->bad_samples);
     printf("\nevaluated the weights of %s; run folder: %s\n", r->own.init, r->dir);
+    print_metered(r);
 }
 
 static void print_data(const struct run *r)
@@ -63,6 +70,7 @@ static void print_data(const struct run *r)
     if (t->bad_samples)
         printf("; %llu bad samples", (unsigned long long)t->bad_samples);
     printf("\nrun folder: %s\n", r->dir);
+    print_metered(r);
 }
 
 void run_print_result(const struct run *r)
@@ -102,4 +110,5 @@ void run_print_result(const struct run *r)
         printf("\nresumed: the log covers the last start only, so it is no timed result");
     printf("\n%s division under MLPerf ruleset %s; run folder: %s\n", r->division,
            workload_ruleset(r->setup.workload, &r->setup.settings), r->dir);
+    print_metered(r);
 }

@@ -80,6 +80,9 @@ struct train_result {
     int exit_code; /* of the program, set by the command at the run's end; -1: not there yet */
     struct pipeline_counters counters; /* of the training pipeline */
     struct session_counters session;
+    /* Members of result.json that whoever makes the run has to say, each with a comma in front;
+     * NULL: none. */
+    const char *more;
 };
 
 const char *train_status_name(enum train_status s);
