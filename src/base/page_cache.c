@@ -47,13 +47,13 @@ int page_cache_forget(int fd, const char *path)
     return rc ? err(E_IO, "posix_fadvise %s: %s", path, strerror(rc)) : 0;
 }
 
-/* mincore calls every page resident when it does not want to tell. */
-static int may_see(int fd, const struct stat *st)
+int page_cache_may_see(int fd)
 {
+    struct stat st;
     char *link;
     int writable;
 
-    if (geteuid() == 0 || st->st_uid == geteuid())
+    if (geteuid() == 0 || (fstat(fd, &st) == 0 && st.st_uid == geteuid()))
         return 1;
     link = xasprintf("/proc/self/fd/%d", fd);
     writable = faccessat(AT_FDCWD, link, W_OK, AT_EACCESS) == 0;
@@ -99,7 +99,7 @@ int page_cache_measure(int fd, const char *path, struct page_cache_share *s)
 
     if (fstat(fd, &st) < 0)
         return err(E_IO, "stat %s: %s", path, strerror(errno));
-    if (!may_see(fd, &st))
+    if (!page_cache_may_see(fd))
         return err(E_UNSUPPORTED,
                    "the system does not tell this user what it keeps of %s; the owner, root and "
                    "whoever may write it can see that",

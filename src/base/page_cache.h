@@ -22,6 +22,10 @@ int64_t page_cache_missed_bytes(void);
 /* Writes the file's dirty pages and asks the system to forget its pages. */
 int page_cache_forget(int fd, const char *path);
 
+/* Whether the system tells this process which pages of an open file are in memory: it calls all of
+ * them resident to whoever is neither the owner nor root and may not write the file. */
+int page_cache_may_see(int fd);
+
 struct page_cache_share {
     uint64_t bytes;    /* of the files looked at */
     uint64_t resident; /* of these, in memory; whole pages, the last one cut at the file's end */
