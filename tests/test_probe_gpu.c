@@ -60,18 +60,19 @@ static int open_stub(void **state)
     return 0;
 }
 
-static int close_stub(void **state)
-{
-    assert_int_equal(stub->open, 0);
-    assert_int_equal(stub->gpm_samples, 0);
-    return scratch_close(state);
-}
-
 static void begin(struct probed *p, const char *root)
 {
     const struct meter_place place = {.root = root};
 
     probed_open(p, &probe_gpu, &place);
+}
+
+/* All that was opened is closed. */
+static void end(struct probed *p)
+{
+    probed_close(p);
+    assert_int_equal(stub->open, 0);
+    assert_int_equal(stub->gpm_samples, 0);
 }
 
 /* Names without "gpu", blanks between. */
@@ -119,7 +120,7 @@ static void a_healthy_device(void **state)
     probed_check(&p, "gpu0_nvlink_send_bytes_per_s", 6144);
     probed_check(&p, "gpu0_throttled_percent", 100);
     assert_int_equal(stub->throughput_calls, 0);
-    probed_close(&p);
+    end(&p);
 }
 
 /* A row right behind another says nothing of rates; its time counts in the next. */
@@ -135,7 +136,7 @@ static void short_intervals(void **state)
     stub->devices[0].pcie_rx += 1000;
     probed_sample(&p, 0.09);
     probed_check(&p, "gpu0_pcie_receive_bytes_per_s", 20000);
-    probed_close(&p);
+    end(&p);
 }
 
 static void nothing_is_supported(void **state)
@@ -145,11 +146,11 @@ static void nothing_is_supported(void **state)
     stub->devices[0].code = STUB_NOT_SUPPORTED;
     begin(&p, *state);
     check_columns(&p, "");
-    probed_close(&p);
+    end(&p);
     stub->init_code = 9;
     begin(&p, *state);
     check_columns(&p, "");
-    probed_close(&p);
+    end(&p);
 }
 
 /* Success, and numbers that stand for "not available". */
@@ -166,7 +167,7 @@ static void sentinels(void **state)
     d->nvlink_rx_kib = d->nvlink_tx_kib = 9223372036854775807ULL;
     begin(&p, *state);
     check_columns(&p, "");
-    probed_close(&p);
+    end(&p);
 }
 
 /* They come and go: a cell is empty, then. */
@@ -193,7 +194,7 @@ static void sentinels_in_the_middle(void **state)
     d->pcie_rx = 9100;
     probed_sample(&p, 1);
     probed_check(&p, "gpu0_pcie_receive_bytes_per_s", 100);
-    probed_close(&p);
+    end(&p);
 }
 
 /* Without counters there is a call that waits: one a row, of each direction one a second. */
@@ -231,7 +232,7 @@ static void bytes_by_a_call(void **state)
     }
     assert_in_range(rows, 3, 4);
     assert_in_range(stub->throughput_calls, 13, 17); /* 4 a second */
-    probed_close(&p);
+    end(&p);
 }
 
 /* A counter that goes back is not read on: it may wrap at any time. */
@@ -254,7 +255,7 @@ static void counters_that_go_back(void **state)
     probed_sample(&p, 0.5);
     probed_check(&p, "gpu0_nvlink_receive_bytes_per_s", 4096);
     probed_check(&p, "gpu0_pcie_receive_bytes_per_s", NAN);
-    probed_close(&p);
+    end(&p);
 }
 
 /* One of two falls off the bus: it is left alone, and the other goes on. */
@@ -285,7 +286,7 @@ static void a_lost_device(void **state)
     probed_sample(&p, 1);
     assert_true(calls > 0);
     assert_int_equal(stub->calls, 0);
-    probed_close(&p);
+    end(&p);
 }
 
 static void split(struct stub_device *d)
@@ -324,7 +325,7 @@ static void a_split_device(void **state)
     probed_sample(&p, 1);
     probed_check(&p, "gpu0_mig1_sm_percent", NAN);
     probed_check(&p, "gpu0_mig4_sm_percent", NAN);
-    probed_close(&p);
+    end(&p);
 }
 
 /* No counters of activity: no column of it, not one of noughts. */
@@ -338,7 +339,7 @@ static void a_split_device_without_activity(void **state)
     assert_int_equal(probed_find(&p, "gpu0_decoder_percent"), COLUMNS_MAX);
     assert_int_equal(probed_find(&p, "gpu0_mig1_sm_percent"), COLUMNS_MAX);
     assert_true(probed_find(&p, "gpu0_mig1_memory_used_bytes") < COLUMNS_MAX);
-    probed_close(&p);
+    end(&p);
 }
 
 /* Which devices and instances have columns of memory. */
@@ -359,7 +360,7 @@ static void check_visible(const char *root, const char *list, const char *expect
     if (strcmp(names.s, expected) != 0)
         fail_msg("\"%s\": %s", list, names.s);
     str_release(&names);
-    probed_close(&p);
+    end(&p);
     unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
@@ -390,11 +391,11 @@ static void no_library(void **state)
     assert_int_equal(unlink(link), 0);
     begin(&p, *state);
     check_columns(&p, "");
-    probed_close(&p);
+    end(&p);
     free(link);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_stub, close_stub)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_stub, scratch_close)
 
 int main(void)
 {
