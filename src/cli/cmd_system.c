@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "cli/command_line.h"
 #include "cli/describe.h"
+#include "meter/disk_path.h"
 
 struct system_settings {
     char *to, *from;
@@ -65,6 +66,17 @@ static void print_open(const struct system_desc *d, FILE *out)
     fputs(n ? "\n" : "every field that must be filled is filled\n", out);
 }
 
+/* Where the bytes of a run in the current folder would lie. */
+static void add_here(struct str *out)
+{
+    struct disk_path d;
+
+    if (disk_path_find("", ".", &d) < 0)
+        return;
+    str_printf(out, "  this folder    %s\n", d.words);
+    disk_path_release(&d);
+}
+
 static void print_text(const struct system_info *s, const struct system_desc *d)
 {
     struct str more = STR_INIT;
@@ -77,6 +89,7 @@ static void print_text(const struct system_info *s, const struct system_desc *d)
     }
     str_add(&more, "\nThe machine:\n");
     describe_more(s, &more);
+    add_here(&more);
     str_add(&more, "\nSoftware:\n");
     describe_software(s, &more);
     printf("%s\n", more.s);

@@ -335,14 +335,12 @@ int disk_path_find(const char *root, const char *path, struct disk_path *out)
     *out = (struct disk_path){0};
     mounts_read(root, &w.mounts);
     m = real ? mounts_of(&w.mounts, real, dev) : NULL;
-    out->mount = xstrdup(m ? m->path : "");
-    out->type = xstrdup(m ? m->type : "");
-    out->source = xstrdup(m ? m->source : "");
     if (m) {
+        out->mount = xstrdup(m->path);
+        out->type = xstrdup(m->type);
+        out->source = xstrdup(m->source);
         add_mount(&w, m);
         out->words = words_of(out);
-    } else {
-        out->words = xasprintf("%s: its disk is not known", path);
     }
     mounts_release(&w.mounts);
     free(real);

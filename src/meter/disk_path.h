@@ -47,7 +47,7 @@ struct disk_path {
 
 /* root is "" for the real machine, or a folder with proc/ and sys/ for tests, in which path must be
  * absolute and without links. A path that is not there yet is taken for its nearest folder. 0, or
- * E_IO when the mount table says nothing of the path. */
+ * E_IO when the mount table says nothing of the path: then there is nothing to release. */
 int disk_path_find(const char *root, const char *path, struct disk_path *out);
 void disk_path_release(struct disk_path *d);
 

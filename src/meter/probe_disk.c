@@ -31,7 +31,8 @@ static void add_disks(struct disks *v, const char *root, const char *path)
 {
     struct disk_path d;
 
-    disk_path_find(root, path, &d);
+    if (disk_path_find(root, path, &d) < 0)
+        return;
     for (size_t i = 0; i < d.n_leaves; i++) {
         if (has_disk(v, &d.leaves[i].device))
             continue;
