@@ -176,6 +176,7 @@ static int finish(struct run *r, int rc)
         code = EXIT_UNTRUSTWORTHY;
     else
         code = rc < 0 ? command_exit_code(rc) : exit_code(&r->result);
+    code = guard_demand_judge(&r->demand, r->setup.guard, code);
     r->result.exit_code = code;
     add_metered(r);
     if (run_folder_write_result(r->dir, &r->setup, &r->task, &r->result) < 0) {

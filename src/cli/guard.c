@@ -29,11 +29,14 @@ struct guard {
 
 struct guard_report guard_report_none(void)
 {
-    return (struct guard_report){.memory_limit_bytes = -1,
-                                 .cache_bytes = -1,
-                                 .anon_at_warmup_bytes = -1,
-                                 .disk_limit_bytes_per_s = -1,
-                                 .oom_kills = -1};
+    struct guard_report r = {.memory_limit_bytes = -1,
+                             .cache_bytes = -1,
+                             .anon_at_warmup_bytes = -1,
+                             .disk_limit_bytes_per_s = -1,
+                             .oom_kills = -1};
+
+    guard_ingest_expect(&r);
+    return r;
 }
 
 /* ---- talking ---- */
@@ -53,6 +56,7 @@ static void lost(struct guard *g)
 {
     wait_for_supervisor(g);
     g->is_lost = 1;
+    ingest_fail(&g->report.ingest, "the run's supervisor died, and fio with it");
     snprintf(g->report.words, sizeof(g->report.words),
              "the run's supervisor died; what was in force then stays so until the run ends, and "
              "nothing new begins");
@@ -265,7 +269,7 @@ void guard_report_add_json(const struct guard_report *r, const struct guard_plan
 {
     if (r->how[0] || r->words[0])
         add_ceiling(r, out);
-    if (r->ingest_started)
+    if (plan->ingest)
         add_ingest(r, plan->ingest, out);
 }
 

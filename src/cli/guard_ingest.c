@@ -27,19 +27,10 @@ struct guard_ingest {
     int status;
 };
 
-static void set_words(struct supervisor *s, const char *text)
-{
-    ingest_set_words(&s->report.ingest, text, strlen(text));
-    s->report.ingest.error = INGEST_NOT_MEASURED;
-}
-
 void guard_ingest_expect(struct guard_report *r)
 {
-    static const char words[] = "it never began: the run ended before its warm-up (--warm)";
-
     ingest_clear(&r->ingest);
-    ingest_set_words(&r->ingest, words, strlen(words));
-    r->ingest.error = INGEST_NOT_MEASURED;
+    ingest_fail(&r->ingest, "it never began: the run ended before its warm-up did (--warm)");
 }
 
 static void remove_from(const char *dir, const char *name)
@@ -155,13 +146,14 @@ int guard_ingest_begin(struct supervisor *s)
 
     s->report.ingest_started = 1;
     if (rc == 0) {
-        set_words(s, "fio is at work; what it wrote is known when the run has ended");
+        ingest_fail(&s->report.ingest,
+                    "fio is at work; what it wrote is known when the run has ended");
         return 0;
     }
     guard_ingest_end(s);
     remove_files(s);
     supervisor_note(s);
-    set_words(s, why);
+    ingest_fail(&s->report.ingest, why);
     free(why);
     return rc;
 }
@@ -244,15 +236,15 @@ static void read_document(struct supervisor *s)
 
     ingest_clear(r);
     if (!file_exists(path)) {
-        set_words(s, "fio left no document");
+        ingest_fail(&s->report.ingest, "fio left no document");
     } else if (file_read(path, largest_document, &text, &n) < 0) {
-        set_words(s, err_reason());
+        ingest_fail(&s->report.ingest, err_reason());
     } else {
         (void)ingest_read(text, n, r); /* what is wrong with it is in its words */
         free(text);
     }
     if (r->error == 0 && r->write_bytes == 0)
-        set_words(s, "fio wrote nothing");
+        ingest_fail(&s->report.ingest, "fio wrote nothing");
     free(path);
 }
 
@@ -267,6 +259,8 @@ static void tell_end(struct supervisor *s)
 
     if (!g->ended)
         str_add(&words, "fio does not end");
+    else if (!g->by_itself && WTERMSIG(g->status) == SIGINT)
+        str_add(&words, "the run ended before fio was ready to write");
     else if (!g->by_itself)
         str_printf(&words, "signal %d had to end fio", WTERMSIG(g->status));
     else if (WIFSIGNALED(g->status))
@@ -281,7 +275,7 @@ static void tell_end(struct supervisor *s)
         str_printf(&words, "; it said: %s", beside);
     else if (r->words[0])
         str_printf(&words, "; %s", r->words);
-    set_words(s, words.s);
+    ingest_fail(&s->report.ingest, words.s);
     if (error > 0)
         r->error = error;
     str_release(&words);
@@ -300,7 +294,7 @@ void guard_ingest_end(struct supervisor *s)
     if (g->by_itself || !g->ended || (WIFSIGNALED(g->status) && s->report.ingest.error))
         tell_end(s);
     if (ingest_write_csv(s->dir, s->start_ms) < 0 && !s->report.ingest.words[0])
-        set_words(s, err_reason());
+        ingest_fail(&s->report.ingest, err_reason());
     if (g->ended)
         s->left.fio = (struct process){0};
     remove_files(s);

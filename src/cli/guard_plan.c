@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/opt.h"
+#include "cli/command.h"
 #include "meter/ceiling.h"
 
 /* ---- reading the conditions ---- */
@@ -176,12 +178,13 @@ int guard_demand_open(struct guard_demand *d, struct data_settings *data, const 
     struct guard_plan cache_only = {.limits_cache = d->plan.limits_cache};
     struct ceiling c;
     char version[64];
-    int rc = 0;
+    int rc;
 
-    if (d->plan.ingest)
-        rc = ingest_check(d->plan.ingest, d->dir, version, sizeof(version));
-    if (rc == 0)
-        rc = guard_open(&d->plan, out);
+    if (d->plan.ingest) {
+        TRY(ingest_check(d->plan.ingest, d->dir, version, sizeof(version)));
+        ingest_warn_of_memory(d->plan.ingest, d->dir);
+    }
+    rc = guard_open(&d->plan, out);
     if (rc != E_UNSUPPORTED || !d->plan.limits_cache || d->plan.memory_bytes)
         return rc;
     if (find_group(&cache_only, &c) < 0) {
@@ -192,7 +195,53 @@ int guard_demand_open(struct guard_demand *d, struct data_settings *data, const 
     return rc;
 }
 
+int guard_demand_judge(const struct guard_demand *d, struct guard *g, int code)
+{
+    const struct ingest_result *ingest;
+
+    if (!d->plan.ingest || !g)
+        return code;
+    ingest = &guard_report(g)->ingest;
+    if (!ingest->error)
+        return code;
+    warning("the ingest failed, and nothing beside the run was measured: %s", ingest->words);
+    return code == EXIT_REACHED ? EXIT_UNTRUSTWORTHY : code;
+}
+
 /* ---- for --dry-run ---- */
+
+/* The words as a shell takes them. */
+static void print_words(char *const *argv)
+{
+    for (; *argv; argv++) {
+        const int plain = !(*argv)[strcspn(*argv, " \t\n\"'\\$`&|;<>()*?[]#~")];
+        printf(plain ? " %s" : " '%s'", *argv);
+    }
+    printf("\n");
+}
+
+static void print_ingest(const struct guard_demand *d)
+{
+    const struct ingest_settings *const s = d->plan.ingest;
+    char version[64], *const folder = ingest_folder(s, d->dir), **argv;
+    const struct ingest_job job = {d->dir, folder, version};
+    struct str spec = STR_INIT;
+
+    ingest_add_spec(s, &spec);
+    printf("ingest: %s\n", spec.s);
+    if (ingest_check(s, d->dir, version, sizeof(version)) < 0) {
+        printf("  %s\n", err_reason());
+    } else {
+        argv = ingest_argv(s, &job);
+        printf("  up to %.1f MiB in %s, of %.1f MiB that are free; %s is asked:\n ",
+               (double)ingest_bytes(s) / 0x1p20, folder, (double)file_free_bytes(folder) / 0x1p20,
+               version);
+        print_words(argv);
+        ingest_argv_free(argv);
+    }
+    str_release(&spec);
+    free(folder);
+}
 
 static void print_part(const char *name, long long n, const char *unit)
 {
@@ -204,7 +253,9 @@ void guard_demand_print(const struct guard_demand *d)
 {
     struct ceiling c = {0};
 
-    if (guard_demand_is_none(d))
+    if (d->plan.ingest)
+        print_ingest(d);
+    if (!d->plan.memory_bytes && !d->plan.limits_cache && !d->plan.disk_bytes_per_s)
         return;
     printf("ceiling: ");
     print_part("memory", d->plan.memory_bytes, "MiB");
@@ -215,6 +266,6 @@ void guard_demand_print(const struct guard_demand *d)
     else if (c.n_groups)
         printf("%s in %s\n", c.how, c.groups[0].path);
     else
-        printf("%s\n", d->plan.ingest ? "fio beside the run" : "none");
+        printf("none\n");
     ceiling_release(&c);
 }

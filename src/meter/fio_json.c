@@ -51,6 +51,12 @@ void ingest_set_words(struct ingest_result *out, const char *text, size_t n)
     str_release(&words);
 }
 
+void ingest_fail(struct ingest_result *r, const char *words)
+{
+    ingest_set_words(r, words, strlen(words));
+    r->error = INGEST_NOT_MEASURED;
+}
+
 /* The first line that is "{", or NULL. */
 static const char *document_in(const char *text)
 {

@@ -189,15 +189,21 @@ static int check_folder(const struct ingest_settings *s, const char *at)
     return 0;
 }
 
-static double gib(double bytes)
+/* "512.0 MiB", "1.50 GiB" */
+static const char *in_words(double bytes, char *out, size_t n)
 {
-    return bytes / (1 << 30);
+    if (bytes < 0x1p30)
+        snprintf(out, n, "%.1f MiB", bytes / 0x1p20);
+    else
+        snprintf(out, n, "%.2f GiB", bytes / 0x1p30);
+    return out;
 }
 
 static int check_space(const struct ingest_settings *s, const char *at)
 {
+    char size[32], free_now[32], share[32];
+    double unit, needed, available, kept;
     struct statvfs fs;
-    double unit, needed, kept;
 
     if (statvfs(at, &fs) < 0)
         return err(E_IO, "ingest: %s: %s", at, strerror(errno));
@@ -205,13 +211,15 @@ static int check_space(const struct ingest_settings *s, const char *at)
         return err(E_IO, "ingest: no files can be made in %s: it holds no data", at);
     unit = (double)fs.f_frsize;
     needed = (double)ingest_bytes(s);
+    available = (double)fs.f_bavail * unit;
     kept = (double)fs.f_blocks * unit / 20;
-    if (needed + kept <= (double)fs.f_bavail * unit)
+    if (needed + kept <= available)
         return 0;
     return err(E_IO,
-               "ingest: %s has %.2f GiB free, and size=%.2f GiB would leave less than 5 %% "
-               "(%.2f GiB) of the file system; give a smaller size or another dir",
-               at, gib((double)fs.f_bavail * unit), gib(needed), gib(kept));
+               "ingest: %s has %s free, and files of %s would leave less than 5 %% (%s) of the "
+               "file system; give a smaller size or another dir",
+               at, in_words(available, free_now, sizeof(free_now)),
+               in_words(needed, size, sizeof(size)), in_words(kept, share, sizeof(share)));
 }
 
 int ingest_check(const struct ingest_settings *s, const char *run_dir, char *version, size_t n)

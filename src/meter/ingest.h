@@ -75,6 +75,8 @@ void ingest_clear(struct ingest_result *r);
 int ingest_read(const char *text, size_t n, struct ingest_result *out);
 /* Sets words: one line that can not steer a terminal, cut at the end. */
 void ingest_set_words(struct ingest_result *r, const char *text, size_t n);
+/* It failed for a reason that fio did not tell: INGEST_NOT_MEASURED, and these words. */
+void ingest_fail(struct ingest_result *r, const char *words);
 /* Appends the members of result.json's "ingest", without braces. */
 void ingest_add_json(const char *spec, const struct ingest_result *r, struct str *out);
 /* Makes ingest.csv of fio's logs in run_dir and removes them; without logs there is no ingest.csv.
