@@ -273,6 +273,42 @@ static void container(void **state)
     check(root, "/data/x", "nvme0n1", "/data: ext4 on nvme0n1p1 (NVMe SSD)");
 }
 
+/* A container whose file of Docker's has this folder in front of it. */
+static void put_container(const char *root, const char *top)
+{
+    char *const table = xasprintf(
+        "900 800 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/docker/overlay2/l/A,"
+        "upperdir=/var/lib/docker/overlay2/c/diff,workdir=/var/lib/docker/overlay2/c/work\n"
+        "902 900 259:5 /x /data ro - ext4 /dev/nvme0n1p5 rw\n"
+        "903 900 259:1 %s/containers/12ab/hosts /etc/hosts rw - ext4 /dev/sdx rw\n",
+        top);
+
+    tree_mounts(root, table);
+    free(table);
+}
+
+/* Docker binds files into a container that lie beside its layers, on a file system that the host
+ * has as its root, at /var, or for Docker alone. */
+static void docker(void **state)
+{
+    static const char *const tops[] = {"/var/lib/docker", "/lib/docker", ""};
+    static const char *const others[] = {"/lib/other", "/r/var/lib/docker"};
+    const char *const root = *state;
+
+    ssd(root, "nvme0n1", "259:0");
+    tree_partition(root, "nvme0n1", "nvme0n1p1", "259:1");
+    for (size_t i = 0; i < COUNT_OF(tops); i++) {
+        put_container(root, tops[i]);
+        check(root, "/home", "nvme0n1",
+              "/: overlay on nvme0n1p1 (NVMe SSD), where Docker's own files of this container lie");
+    }
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        put_container(root, others[i]);
+        check(root, "/home", "",
+              "/: overlay, whose layers can not be seen from here: the disk is not known");
+    }
+}
+
 static void loop_devices(void **state)
 {
     const char *const root = *state;
@@ -366,8 +402,9 @@ int main(void)
         TEST(raid_of_two),   TEST(multipath),
         TEST(no_disk),       TEST(btrfs),
         TEST(named_volumes), TEST(overlays),
-        TEST(container),     TEST(loop_devices),
-        TEST(broken_trees),  TEST(this_machine),
+        TEST(container),     TEST(docker),
+        TEST(loop_devices),  TEST(broken_trees),
+        TEST(this_machine),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

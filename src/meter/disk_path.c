@@ -136,11 +136,44 @@ static void add_layers(struct disk_walk *w, char *dirs)
     }
 }
 
+/* "/var/lib/docker/containers/ID/hosts": Docker binds such files of its folder into a container.
+ * Returns the length of the folder's name, -1 when it is no such file. */
+static long docker_folder(const char *top)
+{
+    static const char *const files[] = {"hosts", "hostname", "resolv.conf"};
+    const char *const at = strstr(top, "/containers/"), *const file =
+                                                            at ? strrchr(top, '/') + 1 : "";
+
+    for (size_t i = 0; i < COUNT_OF(files); i++)
+        if (strcmp(file, files[i]) == 0)
+            return at - top;
+    return -1;
+}
+
+/* Layers that can not be seen lie in the folder overlay2 beside the folder of those files, of which
+ * the mount table tells the device. What it calls /docker may be /var/lib/docker to the host. */
+static void add_docker_layers(struct disk_walk *w, const char *upper)
+{
+    const char *const end = strstr(upper, "/overlay2/");
+
+    for (size_t i = 0; end && i < w->mounts.n; i++) {
+        const struct mount *const m = &w->mounts.all[i];
+        const long n = docker_folder(m->top);
+
+        if (m->major == 0 || n < 0 || n > end - upper || strncmp(end - n, m->top, (size_t)n) != 0)
+            continue;
+        w->out->is_inferred = 1;
+        disk_walk_device(w, m->major, m->minor);
+        return;
+    }
+}
+
 /* What is written goes to the upper folder, so that one is first. The folder work is on the same
  * file system by definition. Layers of a container lie where it can not see them. */
 static void add_overlay(struct disk_walk *w, const char *options)
 {
     static const char *const names[] = {"upperdir=", "lowerdir=", "lowerdir+=", "datadir+="};
+    const char *upper;
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         char *const copy = xstrdup(options), *at = copy;
@@ -150,6 +183,9 @@ static void add_overlay(struct disk_walk *w, const char *options)
                 add_layers(w, word + strlen(names[i]));
         free(copy);
     }
+    upper = strstr(options, "upperdir=");
+    if (w->out->kind == DISK_UNKNOWN && upper)
+        add_docker_layers(w, upper);
 }
 
 struct members {
@@ -268,10 +304,12 @@ static void add_where(const struct disk_path *d, struct str *out)
             leaf->device.minor == d->whole.minor) {
             if (leaf->kind)
                 str_printf(out, " (%s)", leaf->kind);
-            return;
+        } else {
+            str_add(out, ", that is ");
+            add_leaves(d, out);
         }
-        str_add(out, ", that is ");
-        add_leaves(d, out);
+        if (d->is_inferred)
+            str_add(out, ", where Docker's own files of this container lie");
         return;
     case DISK_MEMORY:
         str_add(out, ", in memory");

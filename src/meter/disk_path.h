@@ -42,7 +42,8 @@ struct disk_path {
     struct disk_device on, whole;
     struct disk_leaf *leaves; /* some when kind is DISK_BLOCK */
     size_t n_leaves;
-    char *words; /* "/data: ext4 on nvme0n1p1 (NVMe SSD)" */
+    int is_inferred; /* layers of a Docker container: by the files beside them that it can see */
+    char *words;     /* "/data: ext4 on nvme0n1p1 (NVMe SSD)" */
 };
 
 /* root is "" for the real machine, or a folder with proc/ and sys/ for tests, in which path must be
