@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -463,62 +462,6 @@ static void test_terminal_is_quiet_without_a_tty(void **state)
     free(text);
 }
 
-#define STEP_LINE                                                                                  \
-    "epoch 3  step 120/400  1234 images/s +-2%  loss 1.5000  waiting for data 12%  ETA 4 min 10 s"
-
-static void run_on_terminal(unsigned short columns, char *seen, size_t n)
-{
-    const int master = posix_openpt(O_RDWR | O_NOCTTY);
-    struct winsize size = {.ws_row = 24, .ws_col = columns};
-    struct trace t;
-    size_t got = 0;
-    int slave;
-
-    assert_true(master >= 0);
-    assert_int_equal(grantpt(master), 0);
-    assert_int_equal(unlockpt(master), 0);
-    slave = open(ptsname(master), O_RDWR | O_NOCTTY);
-    assert_true(slave >= 0);
-    assert_int_equal(ioctl(slave, TIOCSWINSZ, &size), 0);
-    trace_open(&t);
-    assert_int_equal(
-        trace_add(&t, &terminal_sink, &(struct terminal_options){.fd = slave, .unit = "images"}),
-        0);
-    emit_terminal_run(&t);
-    assert_int_equal(trace_close(&t), 0);
-    close(slave);
-    for (;;) { /* to the end: a terminal hands over what it likes at a time, then fails with EIO */
-        const ssize_t more = read(master, seen + got, n - 1 - got);
-        if (more <= 0)
-            break;
-        got += (size_t)more;
-    }
-    assert_true(got > 0);
-    seen[got] = '\0';
-    close(master);
-}
-
-static void test_terminal_rewrites_one_line(void **state)
-{
-    char seen[4096];
-
-    (void)state;
-    run_on_terminal(200, seen, sizeof(seen));
-    assert_string_equal(seen, "\r\033[K" STEP_LINE "\r\033[Kepoch 3: quality 0.5000, 0 s\r\n"
-                              "\r\033[K" STEP_LINE "\r\033[Kepoch 4: quality 0.2500, 0 s\r\n"
-                              "stopped after 0 s without reaching the target (status aborted); "
-                              "best so far 0.5000\r\n");
-}
-
-static void test_terminal_does_not_wrap(void **state)
-{
-    char seen[4096];
-
-    (void)state;
-    run_on_terminal(21, seen, sizeof(seen));
-    assert_memory_equal(seen, "\r\033[Kepoch 3  step 120/40\r", 4 + 20 + 1);
-}
-
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
 
 int main(void)
@@ -536,8 +479,6 @@ int main(void)
         IN_DIR(test_full_disk_is_reported_once),
         cmocka_unit_test(test_unwritable_path),
         IN_DIR(test_terminal_is_quiet_without_a_tty),
-        cmocka_unit_test(test_terminal_rewrites_one_line),
-        cmocka_unit_test(test_terminal_does_not_wrap),
     };
 
     return cmocka_run_group_tests_name("trace", tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/hostile.h"
+#include "base/screen.h"
 
 enum { REASON_BYTES = 2048 };
 
@@ -56,7 +57,9 @@ void err_print(const char *before, const char *text)
             n += (size_t)snprintf(line + n, sizeof(line) - n, "\\x%02x", (unsigned char)*p);
     }
     line[n] = '\0';
+    screen_line_begin();
     fprintf(stderr, "stave: %s%s\n", before, line);
+    screen_line_end();
 }
 
 void warning(const char *fmt, ...)
@@ -75,6 +78,7 @@ _Noreturn void bug_at(const char *file, int line, const char *fmt, ...)
     void *frames[32];
     va_list ap;
 
+    screen_abandon();
     fprintf(stderr, "stave: BUG at %s:%d: ", file, line);
     va_start(ap, fmt);
     vfprintf(stderr, fmt, ap);
@@ -92,6 +96,7 @@ _Noreturn void out_of_memory(size_t bytes)
 
     while (atomic_flag_test_and_set(&ending))
         pause();
+    screen_abandon();
     if (bytes)
         fprintf(stderr,
                 "stave: out of memory asking for %zu bytes; free memory or use a smaller batch\n",

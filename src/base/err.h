@@ -32,7 +32,7 @@ int err_prefix(int code, const char *fmt, ...) __attribute__((format(printf, 2, 
 const char *err_reason(void);
 
 /* One line on stderr: "stave: ", then before and text. Control characters, which the name of a file
- * may hold, are written as \xNN. */
+ * may hold, are written as \xNN. A view that is drawn in place (base/screen.h) makes room. */
 void err_print(const char *before, const char *text);
 /* One line on stderr, prefixed "stave: warning: "; the run goes on. */
 void warning(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

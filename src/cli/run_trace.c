@@ -1,4 +1,5 @@
 /* The event stream of a run and its sinks. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -27,15 +28,26 @@ static int add_logs(struct run *r)
     return rc;
 }
 
+/* While the trace is open: the view ends before the meter does, its sink being closed first. */
+static double last_sample(void *context, const char *column)
+{
+    const struct meter_report *const m = context;
+
+    return m->meter ? meter_last(m->meter, column) : NAN;
+}
+
 static int add_terminal(struct run *r)
 {
     const struct metric_ops *const metric = r->task.metric;
     const struct terminal_options terminal = {
+        .name = r->setup.workload->name,
         .unit = r->task.unit,
         .metric = metric->title,
         .target = r->setup.settings.train.target,
         .direction = metric->direction == METRIC_LOWER_IS_BETTER ? TERMINAL_LOWER_IS_BETTER
-                                                                 : TERMINAL_HIGHER_IS_BETTER};
+                                                                 : TERMINAL_HIGHER_IS_BETTER,
+        .last = last_sample,
+        .context = &r->metered};
 
     return trace_add(&r->trace, &terminal_sink, &terminal);
 }

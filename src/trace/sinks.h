@@ -27,14 +27,21 @@ struct jsonl_options {
 };
 extern const struct trace_sink_ops jsonl_sink;
 
-/* What a person sees on stderr. On a terminal one line of progress, rewritten in place; otherwise
- * only a line per evaluation and the end. */
+/* What a person sees on stderr. A line per evaluation and one at the end; on a terminal also a view
+ * of several lines below them (trace/live.h), drawn anew by a thread of the sink five times a
+ * second (base/screen.h), until the run stops. DEBUG, which prints lines of its own, and a terminal
+ * that can not draw in place do without the view. */
 struct terminal_options {
     int fd;             /* 0 means 2, stderr */
+    const char *name;   /* of the workload */
     const char *unit;   /* of samples: "images"; NULL: "samples" */
     const char *metric; /* "top-1"; NULL: "quality" */
     double target;      /* 0: none */
     enum { TERMINAL_HIGHER_IS_BETTER, TERMINAL_LOWER_IS_BETTER } direction;
+    /* The last value of a column of samples.csv, NAN where it is not known; NULL: none is. Called
+     * by the sink's thread between run_start and run_stop, or the closing of the sink. */
+    double (*last)(void *context, const char *column);
+    void *context;
 };
 extern const struct trace_sink_ops terminal_sink;
 

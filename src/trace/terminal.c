@@ -1,25 +1,118 @@
-#include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/debug.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/screen.h"
 #include "base/str.h"
+#include "trace/live.h"
 #include "trace/sinks.h"
 
-enum { REDRAW_NS = 100 * 1000 * 1000 };
+static const int64_t redraw_ns = 200 * 1000 * 1000;
 
 struct terminal {
-    int fd, is_tty;
-    int line_shown; /* a progress line stands on the screen without a newline */
-    char *unit, *metric;
-    double target, best;
-    int lower_is_better;
-    int64_t run_start_ns, drawn_ns;
-    struct str line;
+    int fd;
+    struct live live;
+    int64_t zero_ns; /* of the events' clock, on clock_ns */
+    double (*last)(void *context, const char *column);
+    void *context;
+    struct str line; /* scratch of the events */
+    /* The thread that draws; it and the events share live under the lock. */
+    pthread_t drawer;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    int draws, has_ended;
 };
+
+/* ---- the view ---- */
+
+static void sample(struct terminal *t)
+{
+    const double seconds = (double)t->live.now_ns * 1e-9;
+
+    if (!t->last || t->live.run_start_ns < 0)
+        return;
+    for (size_t i = 0; i < LIVE_COLUMNS; i++)
+        live_sample(&t->live, i, seconds, t->last(t->context, live_column(i)));
+}
+
+/* A terminal that went away costs the view only. */
+static void redraw(struct terminal *t)
+{
+    const struct live_space space = live_space_of(t->fd);
+    struct str view = STR_INIT;
+
+    t->live.now_ns = clock_ns() - t->zero_ns;
+    sample(t);
+    str_add(&view, "");
+    live_draw(&t->live, &space, &view);
+    pthread_mutex_unlock(&t->lock);
+    screen_draw(view.s);
+    str_release(&view);
+    pthread_mutex_lock(&t->lock);
+}
+
+static struct timespec after(int64_t ns)
+{
+    const int64_t at = clock_ns() + ns;
+
+    return (struct timespec){.tv_sec = at / 1000000000, .tv_nsec = at % 1000000000};
+}
+
+static void *draw_on(void *context)
+{
+    struct terminal *const t = context;
+
+    pthread_mutex_lock(&t->lock);
+    while (!t->has_ended) {
+        const struct timespec next = after(redraw_ns);
+
+        redraw(t);
+        while (!t->has_ended && pthread_cond_timedwait(&t->ended, &t->lock, &next) == 0)
+            ;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
+
+static void start_drawing(struct terminal *t)
+{
+    pthread_condattr_t monotonic;
+    sigset_t all, before;
+
+    if (!screen_can_draw(t->fd) || debug_level() != DEBUG_OFF)
+        return;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    screen_open(t->fd);
+    sigfillset(&all); /* signals are for the thread that trains */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    t->draws = pthread_create(&t->drawer, NULL, draw_on, t) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void stop_drawing(struct terminal *t)
+{
+    if (!t->draws)
+        return;
+    pthread_mutex_lock(&t->lock);
+    t->has_ended = 1;
+    pthread_cond_signal(&t->ended);
+    pthread_mutex_unlock(&t->lock);
+    pthread_join(t->drawer, NULL);
+    pthread_cond_destroy(&t->ended);
+    screen_close();
+    t->draws = 0;
+}
+
+/* ---- the sink ---- */
 
 static int terminal_open(void **state, const void *options)
 {
@@ -27,146 +120,31 @@ static int terminal_open(void **state, const void *options)
     struct terminal *t = xcalloc(1, sizeof(*t));
 
     t->fd = o->fd ? o->fd : STDERR_FILENO;
-    t->is_tty = isatty(t->fd);
-    t->unit = xstrdup(o->unit ? o->unit : "samples");
-    t->metric = xstrdup(o->metric ? o->metric : "quality");
-    t->target = o->target;
-    t->best = NAN;
-    t->lower_is_better = o->direction == TERMINAL_LOWER_IS_BETTER;
-    t->drawn_ns = -REDRAW_NS;
+    t->last = o->last;
+    t->context = o->context;
+    t->zero_ns = clock_ns();
+    live_open(&t->live,
+              &(struct live_about){.name = o->name,
+                                   .unit = o->unit,
+                                   .metric = o->metric,
+                                   .target = o->target,
+                                   .lower_is_better = o->direction == TERMINAL_LOWER_IS_BETTER});
+    pthread_mutex_init(&t->lock, NULL);
+    start_drawing(t);
     *state = t;
     return 0;
-}
-
-static void add_duration(struct str *out, double seconds)
-{
-    const long long s = (long long)(seconds + 0.5);
-
-    if (s >= 3600)
-        str_printf(out, "%lld h %02lld min", s / 3600, s / 60 % 60);
-    else if (s >= 60)
-        str_printf(out, "%lld min %02lld s", s / 60, s % 60);
-    else
-        str_printf(out, "%lld s", s);
-}
-
-static void add_if_known(struct str *out, const char *fmt, double v)
-{
-    if (isfinite(v))
-        str_printf(out, fmt, v);
-}
-
-static void format_step(struct terminal *t, const struct trace_event *e)
-{
-    const double total = trace_find_real(e, "steps_total");
-    const double rate = trace_find_real(e, "samples_per_s");
-    const double eta_s = trace_find_real(e, "eta_s");
-    struct str *out = &t->line;
-
-    str_printf(out, "epoch %.0f  step %.0f", trace_find_real(e, "epoch_num"),
-               trace_find_real(e, "step_num"));
-    add_if_known(out, "/%.0f", total);
-    if (isfinite(rate))
-        str_printf(out, rate < 100 ? "  %.1f %s/s" : "  %.0f %s/s", rate, t->unit);
-    add_if_known(out, " +-%.0f%%", 100 * trace_find_real(e, "samples_per_s_spread_ratio"));
-    if (trace_find(e, "loss"))
-        str_printf(out, "  loss %.4f", trace_find_real(e, "loss"));
-    add_if_known(out, "  waiting for data %.0f%%", 100 * trace_find_real(e, "data_wait_ratio"));
-    if (isfinite(eta_s)) {
-        str_add(out, "  ETA ");
-        add_duration(out, eta_s);
-    }
-}
-
-/* A line wider than the window would wrap and could not be rewritten. */
-static size_t fitting(const struct terminal *t)
-{
-    struct winsize w = {0};
-    const size_t width = ioctl(t->fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col - 1u : 79;
-
-    return t->line.len < width ? t->line.len : width;
-}
-
-static int draw_step(struct terminal *t, const struct trace_event *e)
-{
-    struct str shown = STR_INIT;
-    int rc;
-
-    if (!t->is_tty || e->elapsed_ns - t->drawn_ns < REDRAW_NS)
-        return 0;
-    t->drawn_ns = e->elapsed_ns;
-    format_step(t, e);
-    str_add(&shown, "\r\033[K");
-    str_add_bytes(&shown, t->line.s, fitting(t));
-    rc = file_write_all(t->fd, shown.s, shown.len, "the terminal");
-    str_release(&shown);
-    t->line_shown = 1;
-    return rc;
 }
 
 /* A line that stays. */
 static int put_line(struct terminal *t)
 {
-    struct str shown = STR_INIT;
     int rc;
 
-    str_printf(&shown, "%s%s\n", t->line_shown ? "\r\033[K" : "", t->line.s);
-    rc = file_write_all(t->fd, shown.s, shown.len, "the terminal");
-    str_release(&shown);
-    t->line_shown = 0;
-    t->drawn_ns = -REDRAW_NS;
+    str_add(&t->line, "\n");
+    screen_line_begin();
+    rc = file_write_all(t->fd, t->line.s, t->line.len, "the terminal");
+    screen_line_end();
     return rc;
-}
-
-static double number_of(const struct trace_value *v)
-{
-    if (v->kind == TRACE_REAL)
-        return v->real;
-    return v->kind == TRACE_INT ? (double)v->whole : NAN;
-}
-
-static void note_best(struct terminal *t, double value)
-{
-    if (isnan(t->best) || (t->lower_is_better ? value < t->best : value > t->best))
-        t->best = value;
-}
-
-static int show_evaluation(struct terminal *t, const struct trace_event *e)
-{
-    const double value = number_of(&e->value);
-
-    note_best(t, value);
-    str_printf(&t->line, "epoch %.0f: %s ", trace_find_real(e, "epoch_num"), t->metric);
-    if (isnan(value)) /* several numbers, or not a number */
-        trace_add_json(&t->line, &e->value, TRACE_NONFINITE_BARE);
-    else
-        str_printf(&t->line, "%.4f", value);
-    if (t->target > 0)
-        str_printf(&t->line, " (target %.4g)", t->target);
-    str_add(&t->line, ", ");
-    add_duration(&t->line, (double)(e->elapsed_ns - t->run_start_ns) * 1e-9);
-    return put_line(t);
-}
-
-static int reached(const struct terminal *t)
-{
-    return t->target > 0 && (t->lower_is_better ? t->best <= t->target : t->best >= t->target);
-}
-
-static int show_end(struct terminal *t, const struct trace_event *e)
-{
-    const struct trace_value *status = trace_find(e, "status");
-    const char *word = status && status->kind == TRACE_STRING ? status->text : "unknown";
-    const int success = strcmp(word, "success") == 0;
-
-    str_add(&t->line, !success     ? "stopped after "
-                      : reached(t) ? "target reached after "
-                                   : "finished after ");
-    add_duration(&t->line, (double)(e->elapsed_ns - t->run_start_ns) * 1e-9);
-    if (!success)
-        str_printf(&t->line, " without reaching the target (status %s)", word);
-    add_if_known(&t->line, "; best so far %.4f", t->best);
-    return put_line(t);
 }
 
 static int terminal_event(void *state, const struct trace_event *e)
@@ -174,27 +152,29 @@ static int terminal_event(void *state, const struct trace_event *e)
     struct terminal *t = state;
 
     str_reset(&t->line);
-    if (e->key == KEY_run_start)
-        t->run_start_ns = e->elapsed_ns;
-    if (e->key == KEY_step)
-        return draw_step(t, e);
-    if (e->key == KEY_eval_accuracy)
-        return show_evaluation(t, e);
     if (e->key == KEY_run_stop)
-        return show_end(t, e);
-    return 0;
+        stop_drawing(t);
+    pthread_mutex_lock(&t->lock);
+    t->zero_ns = clock_ns() - e->elapsed_ns;
+    live_event(&t->live, e);
+    if (e->key == KEY_eval_accuracy)
+        live_add_evaluation(&t->live, e, &t->line);
+    if (e->key == KEY_run_stop)
+        live_add_end(&t->live, &t->line);
+    pthread_mutex_unlock(&t->lock);
+    return t->line.len ? put_line(t) : 0;
 }
 
 static int terminal_close(void *state)
 {
     struct terminal *t = state;
-    const int rc = t->line_shown ? file_write_all(t->fd, "\n", 1, "the terminal") : 0;
 
+    stop_drawing(t);
+    pthread_mutex_destroy(&t->lock);
+    live_release(&t->live);
     str_release(&t->line);
-    free(t->unit);
-    free(t->metric);
     free(t);
-    return rc;
+    return 0;
 }
 
 const struct trace_sink_ops terminal_sink = {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/screen.h"
 
 static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -21,8 +22,10 @@ static void on_signal(int sig, siginfo_t *info, void *context)
     (void)context;
     if (atomic_compare_exchange_strong(&asked_by, &none, sig))
         atomic_store(&twin_to_come, passed_on);
-    else if (!passed_on && !atomic_exchange(&twin_to_come, 0))
+    else if (!passed_on && !atomic_exchange(&twin_to_come, 0)) {
+        screen_abandon();
         _exit(1);
+    }
 }
 
 static void install(int sig, struct sigaction action)
