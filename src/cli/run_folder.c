@@ -20,6 +20,8 @@
 #include "cli/guard.h"
 #include "train/checkpoint.h"
 
+enum { LOCK_TRIES = 10 };
+
 static void add_utc(struct str *out)
 {
     const time_t now = (time_t)(clock_wall_ms() / 1000);
@@ -305,13 +307,28 @@ int run_folder_lock(const char *dir, int *fd)
     *fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*fd < 0)
         return err(E_IO, "open %s: %s", dir, strerror(errno));
-    if (flock(*fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-        return 0;
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock(*fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return 0;
+        clock_sleep_ns(5000000); /* it may be somebody who only looks */
+    }
     close(*fd);
     *fd = -1;
     return err(E_USAGE,
                "another run is at work in %s; choose another --out, or wait until it has ended",
                dir);
+}
+
+int run_folder_is_held(const char *dir)
+{
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int held;
+
+    if (fd < 0)
+        return 0;
+    held = flock(fd, LOCK_SH | LOCK_NB) < 0;
+    close(fd);
+    return held;
 }
 
 int run_folder_read_json(const char *dir, const char *name, cJSON **doc)

@@ -28,6 +28,9 @@ int run_folder_check_target(const char *path, const char *source);
 /* Keeps other runs out until *fd is closed or the process ends; E_USAGE when one is at work there.
  */
 int run_folder_lock(const char *dir, int *fd);
+/* Whether somebody holds the folder, as a run does while it is at work; also where nobody can tell.
+ * Looking keeps nobody out. */
+int run_folder_is_held(const char *dir);
 /* What run.json of an earlier start holds: its seed, and the file that --init named, heap, or NULL.
  * E_IO, E_DATA when it can not be read. */
 int run_folder_read_seed(const char *dir, uint64_t *seed);

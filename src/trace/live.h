@@ -25,7 +25,14 @@ struct live_history {
 enum { LIVE_GPUS = 16, LIVE_COLUMNS = 18 + 3 * LIVE_GPUS };
 const char *live_column(size_t i); /* 0 .. LIVE_COLUMNS - 1 */
 
-enum live_phase { LIVE_WAITING, LIVE_PREPARING, LIVE_TRAINING, LIVE_EVALUATING, LIVE_ENDED };
+enum live_phase {
+    LIVE_WAITING,
+    LIVE_PREPARING,
+    LIVE_TRAINING,
+    LIVE_EVALUATING,
+    LIVE_ENDED,
+    LIVE_KILLED
+};
 
 /* What stays the same. Zero and NULL: not known. */
 struct live_about {
@@ -85,5 +92,7 @@ struct live_space live_space_of(int fd);
  * rows by two, so that nothing wraps or scrolls; what there is no room for is left out, the most
  * important last. */
 void live_draw(const struct live *l, const struct live_space *space, struct str *out);
+/* A line of words for above or below it, made printable. */
+void live_draw_words(const char *words, const struct live_space *space, struct str *out);
 
 #endif

@@ -225,7 +225,9 @@ static void draw_title(struct pen *p, const struct live *l)
     static const char *const words[] = {[LIVE_WAITING] = "waiting for a run to start",
                                         [LIVE_PREPARING] = "preparing the run",
                                         [LIVE_TRAINING] = "training",
-                                        [LIVE_EVALUATING] = "evaluating"};
+                                        [LIVE_EVALUATING] = "evaluating",
+                                        [LIVE_KILLED] =
+                                            "was killed: nobody is at work and no end was written"};
     struct str end_words = STR_INIT;
 
     if (!begin(p, NULL))
@@ -241,7 +243,7 @@ static void draw_title(struct pen *p, const struct live *l)
         field(p, "step %.0f of %.0f", l->step, l->steps_total);
     else if (isfinite(l->step))
         field(p, "step %.0f", l->step);
-    if (l->phase != LIVE_ENDED && l->run_start_ns >= 0)
+    if (l->phase < LIVE_ENDED && l->run_start_ns >= 0)
         field_duration(p, "", live_seconds(l));
     paint(p, PLAIN);
     end(p);
@@ -256,7 +258,7 @@ static void draw_progress(struct pen *p, const struct live *l)
         return;
     bar(p, share, GREEN);
     field(p, "%.0f %%", 100 * fmin(share, 1));
-    if (isfinite(l->eta_s) && l->phase != LIVE_ENDED)
+    if (isfinite(l->eta_s) && l->phase < LIVE_ENDED)
         field_duration(p, "ETA ", l->eta_s);
     end(p);
 }
@@ -466,6 +468,21 @@ static void draw_gpu(struct pen *p, const struct live *l, int n)
     free(sm);
     free(memory);
     free(power);
+}
+
+void live_draw_words(const char *words, const struct live_space *space, struct str *out)
+{
+    struct pen p = {.space = space, .glyphs = &ascii, .out = out, .lines_left = 1};
+    struct str printable = STR_INIT;
+
+    str_add(&printable, "");
+    str_add_printable(&printable, words);
+    begin(&p, NULL);
+    paint(&p, DIM);
+    put_cut(&p, printable.s);
+    paint(&p, PLAIN);
+    end(&p);
+    str_release(&printable);
 }
 
 void live_draw(const struct live *l, const struct live_space *space, struct str *out)
