@@ -1,6 +1,5 @@
 /* The live view: what is drawn, and how it shares a terminal with lines that stay. */
 #include <math.h>
-#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -333,25 +332,6 @@ static void show(struct shown *s, int columns, int rows)
                      0);
 }
 
-/* Reads until a text stands on the screen. */
-static void wait_for(struct shown *s, const char *part)
-{
-    struct pollfd more = {.fd = s->pty.master, .events = POLLIN};
-    char bytes[4096], *text = vt_text(&s->vt);
-    ssize_t got;
-
-    while (!strstr(text, part)) {
-        if (poll(&more, 1, 30000) != 1)
-            fail_msg("no \"%s\" within 30 s in: %s", part, text);
-        got = read(s->pty.master, bytes, sizeof(bytes));
-        assert_true(got > 0);
-        vt_feed(&s->vt, bytes, (size_t)got);
-        free(text);
-        text = vt_text(&s->vt);
-    }
-    free(text);
-}
-
 static void emit_step(struct shown *s, long long step)
 {
     TRACE_STEP(&s->trace, {.epoch = 1,
@@ -401,19 +381,20 @@ static void the_view_leaves_plain_lines(void **state)
     (void)state;
     show(&s, 80, 12);
     TRACE_START(&s.trace, init_start, trace_none());
-    wait_for(&s, "$ stave\n\nresnet50: preparing the run\n");
+    pty_wait(&s.pty, &s.vt, "$ stave\n\nresnet50: preparing the run\n");
     TRACE_START(&s.trace, run_start, trace_none());
     emit_step(&s, 100);
-    wait_for(&s, "progress    ██████░░░░░░░░░░░░░░░░░░  25 %, ETA 4 min 10 s\n");
-    wait_for(&s, "1.50\n"); /* processors, from the meter */
+    pty_wait(&s.pty, &s.vt, "progress    ██████░░░░░░░░░░░░░░░░░░  25 %, ETA 4 min 10 s\n");
+    pty_wait(&s.pty, &s.vt, "1.50\n"); /* processors, from the meter */
     for (long long e = 1; e <= 12; e++) {
         TRACE_POINT(&s.trace, eval_accuracy, trace_real(0.05 * (double)e),
                     {"epoch_num", trace_int(e)});
         emit_step(&s, 100 + e);
         if (e % 4 == 0)
-            wait_for(&s, e == 4   ? "step 104 of 400"
-                         : e == 8 ? "step 108 of 400"
-                                  : "step 112 of 400");
+            pty_wait(&s.pty, &s.vt,
+                     e == 4   ? "step 104 of 400"
+                     : e == 8 ? "step 108 of 400"
+                              : "step 112 of 400");
     }
     end_of_run(&s);
     assert_screen(&s, "$ stave\n"
@@ -453,12 +434,12 @@ static void warnings_stay_above_the_view(void **state)
     dup2(s.pty.slave, STDERR_FILENO);
     TRACE_START(&s.trace, run_start, trace_none());
     emit_step(&s, 100);
-    wait_for(&s, "progress");
+    pty_wait(&s.pty, &s.vt, "progress");
     pthread_create(&thread, NULL, warn_often, other);
     warn_often((char[]){"mine"});
     pthread_join(thread, NULL);
     emit_step(&s, 200);
-    wait_for(&s, "step 200 of 400");
+    pty_wait(&s.pty, &s.vt, "step 200 of 400");
     text = vt_text(&s.vt);
     assert_non_null(strstr(text, "\n\nresnet50: training, epoch 1, step 200 of 400"));
     free(text);
@@ -492,12 +473,12 @@ static void the_window_may_change(void **state)
     show(&s, 80, 24);
     TRACE_START(&s.trace, run_start, trace_none());
     emit_step(&s, 100);
-    wait_for(&s, "the loader is the shortest stave, data waited for 12 % of the time");
+    pty_wait(&s.pty, &s.vt, "the loader is the shortest stave, data waited for 12 % of the time");
     assert_int_equal(ioctl(s.pty.slave, TIOCSWINSZ, &(struct winsize){.ws_row = 5, .ws_col = 40}),
                      0);
     s.vt.columns = 40;
     s.vt.rows = 5;
-    wait_for(&s, "progress    █░░░░ 25 %");
+    pty_wait(&s.pty, &s.vt, "progress    █░░░░ 25 %");
     end_of_run(&s);
     pty_drain(&s.pty, &s.vt);
     assert_int_equal(s.vt.n_wrapped, 0);

@@ -1,6 +1,7 @@
 #include "vt.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -188,4 +190,43 @@ void pty_drain(struct pty *p, struct vt *v)
     while ((got = read(p->master, bytes, sizeof(bytes))) > 0)
         vt_feed(v, bytes, (size_t)got);
     close(p->master);
+}
+
+static void feed_from(struct pty *p, struct vt *v)
+{
+    char bytes[4096];
+    const ssize_t got = read(p->master, bytes, sizeof(bytes));
+
+    if (got > 0)
+        vt_feed(v, bytes, (size_t)got);
+}
+
+void pty_wait(struct pty *p, struct vt *v, const char *part)
+{
+    struct pollfd more = {.fd = p->master, .events = POLLIN};
+    char *text = vt_text(v);
+
+    while (!strstr(text, part)) {
+        if (poll(&more, 1, 60000) != 1)
+            fail_msg("no \"%s\" within a minute in: %s", part, text);
+        feed_from(p, v);
+        free(text);
+        text = vt_text(v);
+    }
+    free(text);
+}
+
+int pty_end(struct pty *p, struct vt *v, pid_t pid)
+{
+    struct pollfd more = {.fd = p->master, .events = POLLIN};
+    int status, has_ended = 0;
+
+    for (;;) {
+        if (poll(&more, 1, has_ended ? 0 : 20) == 1 && more.revents & POLLIN)
+            feed_from(p, v);
+        else if (has_ended)
+            return status;
+        else
+            has_ended = waitpid(pid, &status, WNOHANG) == pid;
+    }
 }

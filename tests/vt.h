@@ -32,6 +32,12 @@ struct pty {
     int master, slave;
 };
 struct pty pty_open(int columns, int rows);
+/* Feeds what arrives until a text stands on the screen, or in what has left it; a minute without
+ * news fails the test. */
+void pty_wait(struct pty *p, struct vt *v, const char *part);
+/* Feeds what arrives until the program has ended, and what it left; returns its status as waitpid
+ * does. */
+int pty_end(struct pty *p, struct vt *v, pid_t pid);
 /* Feeds what arrives to v until the other end is closed everywhere; closes both. */
 void pty_drain(struct pty *p, struct vt *v);
 
