@@ -1,6 +1,7 @@
 #include "ingest_fixture.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -107,7 +108,7 @@ static size_t command_line_of(const char *pid, char *line, size_t n)
     return got;
 }
 
-int fios_of(const char *dir)
+static int signal_fios_of(const char *dir, int signal)
 {
     struct file_names names;
     char line[8192];
@@ -117,8 +118,18 @@ int fios_of(const char *dir)
     for (size_t i = 0; i < names.n; i++)
         if (names.all[i][0] >= '1' && names.all[i][0] <= '9' &&
             command_line_of(names.all[i], line, sizeof(line)) && strncmp(line, "fio ", 4) == 0 &&
-            strstr(line, dir))
+            strstr(line, dir) && kill((pid_t)strtol(names.all[i], NULL, 10), signal) == 0)
             n++;
     file_names_release(&names);
     return n;
+}
+
+int fios_of(const char *dir)
+{
+    return signal_fios_of(dir, 0);
+}
+
+int end_fios_of(const char *dir)
+{
+    return signal_fios_of(dir, SIGKILL);
 }

@@ -19,5 +19,7 @@ void use_fio(const char *dir, const char *script);
 int names_in(const char *dir, const char *start);
 /* Processes named fio that are at work in a folder, by their command lines. */
 int fios_of(const char *dir);
+/* Kills them, or they would write for ever. Returns how many there were. */
+int end_fios_of(const char *dir);
 
 #endif
