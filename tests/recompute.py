@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Every figure of a run's result.json, or of a study's study.json, once more from what was measured:
+samples.csv, events.jsonl, and fio.json, with Python's standard library alone and none of the
+program's code. tests/recompute.py DIR... ; a DIR is a run folder or a study's. Prints what differs
+and ends in "N figures, M differ"; exit 1 when one does."""
+import csv
+import json
+import math
+import os
+import sys
+
+TOTALS = {"loader_asked_bytes", "io_read_bytes", "io_write_bytes", "io_called_read_bytes",
+          "disk_read_bytes", "disk_write_bytes", "store_read_bytes", "store_write_bytes"}
+FIXED = ("time_ms", "elapsed_s", "phase", "epoch")
+
+figures = 0
+differ = 0
+
+
+def compare(where, said, ours):
+    """Numbers agree to the digits that a file of text can hold."""
+    global figures, differ
+    figures += 1
+    if said is None or ours is None:
+        good = said is None and ours is None
+    elif isinstance(ours, (str, bool)) or isinstance(said, (str, bool)):
+        good = said == ours
+    else:
+        good = math.isclose(said, ours, rel_tol=1e-5, abs_tol=1e-6)
+    if not good:
+        differ += 1
+        print(f"{where}: the program says {said}, recomputed {ours}")
+
+
+class Samples:
+    def __init__(self, path):
+        with open(path, newline="") as f:
+            lines = f.read().split("\n")[:-1]  # a torn last line has no end
+        rows = list(csv.DictReader(lines))
+        self.rows = [r for r in rows if None not in r.values() and None not in r]
+        self.columns = [c for c in (self.rows[0] if self.rows else {}) if c not in FIXED]
+        before = None
+        for r in self.rows:
+            at = float(r["elapsed_s"])
+            r["seconds"] = 0.0 if before is None else at - before
+            before = at
+        self.phases = list(dict.fromkeys(r["phase"] for r in self.rows))
+
+    def seconds(self, has):
+        return sum(r["seconds"] for r in self.rows if has(r))
+
+    def level(self, column, has):
+        """mean over time, median, 95th percentile (linear between neighbours)"""
+        known = [(float(r[column]), r["seconds"]) for r in self.rows if has(r) and r[column] != ""]
+        if not known:
+            return None
+        weight = sum(s for _, s in known)
+        if weight > 0:
+            mean = sum(v * s for v, s in known) / weight
+        else:
+            mean = sum(v for v, _ in known) / len(known)
+        values = sorted(v for v, _ in known)
+        return {"mean": mean, "p50": quantile(values, 0.5), "p95": quantile(values, 0.95)}
+
+    def growth(self, column, has):
+        last = total = None
+        for r in self.rows:
+            if r.get(column, "") == "":
+                continue
+            now = float(r[column])
+            if last is not None and has(r):
+                total = (total or 0.0) + max(0.0, now - last)
+            last = now
+        return total
+
+    def mean(self, column, has):
+        if column not in self.columns:
+            return None
+        level = self.level(column, has)
+        return level["mean"] if level else None
+
+
+def quantile(values, share):
+    place = share * (len(values) - 1)
+    k = int(place)
+    if k + 1 == len(values):
+        return values[k]
+    return values[k] + (values[k + 1] - values[k]) * (place - k)
+
+
+def load(*parts):
+    path = os.path.join(*parts)
+    if not os.path.exists(path):
+        return None
+    with open(path) as f:
+        return json.load(f)
+
+
+def events(folder):
+    path = os.path.join(folder, "events.jsonl")
+    out = []
+    if os.path.exists(path):
+        with open(path) as f:
+            for line in f:
+                try:
+                    out.append(json.loads(line))
+                except ValueError:
+                    pass  # torn
+    return out
+
+
+def check_meter(folder, result, samples):
+    meter = result.get("meter")
+    if meter is None:
+        return
+    compare(f"{folder} meter samples", meter["samples"], len(samples.rows))
+    for phase in samples.phases:
+        said = meter["phases"].get(phase, {})
+        has = lambda r, p=phase: r["phase"] == p
+        compare(f"{folder} {phase} seconds", said.get("seconds"), samples.seconds(has))
+        for column in samples.columns:
+            where = f"{folder} {phase} {column}"
+            if column in TOTALS:
+                compare(where, said.get(column, {}).get("total"), samples.growth(column, has))
+                continue
+            level = samples.level(column, has)
+            for key in ("mean", "p50", "p95"):
+                compare(f"{where} {key}", said.get(column, {}).get(key),
+                        level[key] if level else None)
+
+
+def origin(ratio):
+    if ratio is None:
+        return "unknown"
+    return "disk" if ratio >= 0.8 else "cache" if ratio <= 0.2 else "mixed"
+
+
+def check_epochs(folder, result, samples):
+    said = result.get("epochs")
+    if not isinstance(said, list):
+        return
+    if "without storage" in result.get("origin_words", "") or \
+            "network" in result.get("origin_words", ""):
+        print(f"{folder}: origins on such a file system do not follow from counters alone; left out")
+        return
+    asked_all = process_all = 0.0
+    numbers = list(dict.fromkeys(int(r["epoch"]) for r in samples.rows if r["epoch"] != ""))
+    ours = []
+    for number in numbers:
+        has = lambda r, n=number: r["epoch"] == str(n)
+        asked = samples.growth("loader_asked_bytes", has)
+        if asked:
+            ours.append((number, asked, samples.growth("io_read_bytes", has),
+                         samples.growth("disk_read_bytes", has)))
+    compare(f"{folder} number of epochs", len(said), len(ours))
+    for e, (number, asked, process, device) in zip(said, ours):
+        where = f"{folder} epoch {number}"
+        ratio = min(1.0, process / asked) if process is not None else None
+        compare(f"{where} epoch_num", e["epoch_num"], number)
+        compare(f"{where} asked_bytes", e["asked_bytes"], asked)
+        compare(f"{where} process_read_bytes", e.get("process_read_bytes"), process)
+        compare(f"{where} disk_read_bytes", e.get("disk_read_bytes"), device)
+        compare(f"{where} delivered_ratio", e.get("delivered_ratio"), ratio)
+        compare(f"{where} origin", e["origin"], origin(ratio))
+        asked_all += asked
+        process_all += process or 0.0
+    if ours and all(p is not None for _, _, p, _ in ours):
+        compare(f"{folder} origin", result.get("origin"), origin(min(1.0, process_all / asked_all)))
+
+
+def fio_document(folder):
+    path = os.path.join(folder, "fio.json")
+    if not os.path.exists(path):
+        return None
+    with open(path) as f:
+        lines = f.read().split("\n")
+    if "{" not in lines:
+        return None
+    try:
+        return json.JSONDecoder().raw_decode("\n".join(lines[lines.index("{"):]))[0]
+    except ValueError:
+        return None
+
+
+def fio_figures(folder):
+    """What all jobs wrote together; a job's latencies count by its writes, percentiles are the
+    slowest job's."""
+    doc = fio_document(folder)
+    if not doc or not doc.get("jobs"):
+        return None
+    writes = [j["write"] for j in doc["jobs"]]
+    busy = [w for w in writes if w["total_ios"] > 0]
+    out = {"write_bytes": sum(w["io_bytes"] for w in writes),
+           "write_bytes_per_s": sum(w["bw_bytes"] for w in writes),
+           "seconds": max(w["runtime"] for w in writes) / 1000, "latency": {}}
+    if busy:
+        latency = out["latency"]
+        latency["mean"] = sum(w["lat_ns"]["mean"] * w["total_ios"] for w in busy) / \
+            sum(w["total_ios"] for w in busy)
+        latency["max"] = max(w["lat_ns"]["max"] for w in busy)
+        for key, name in (("p50", "50.000000"), ("p95", "95.000000"), ("p99", "99.000000")):
+            found = [(w["lat_ns"].get("percentile") or w["clat_ns"]["percentile"])[name]
+                     for w in busy]
+            latency[key] = max(found)
+    return out
+
+
+def check_ingest(folder, result):
+    said, ours = result.get("ingest"), fio_figures(folder)
+    if not said or not ours:
+        return
+    for key in ("write_bytes", "write_bytes_per_s", "seconds"):
+        compare(f"{folder} ingest {key}", said.get(key), ours[key])
+    for key, value in ours["latency"].items():
+        compare(f"{folder} ingest latency {key}", said.get("latency_ns", {}).get(key), value)
+
+
+def check_rate(folder, result):
+    """The rate is samples over the time of training; both stand in result.json."""
+    if result.get("train_ns") and result.get("samples_trained"):
+        compare(f"{folder} samples_per_s", result.get("samples_per_s"),
+                result["samples_trained"] / result["train_ns"] * 1e9)
+
+
+def check_run(folder):
+    result = load(folder, "result.json")
+    if result is None:
+        print(f"{folder}: no result.json")
+        return
+    check_rate(folder, result)
+    check_ingest(folder, result)
+    path = os.path.join(folder, "samples.csv")
+    if os.path.exists(path):
+        samples = Samples(path)
+        check_meter(folder, result, samples)
+        check_epochs(folder, result, samples)
+
+
+def main():
+    if len(sys.argv) < 2:
+        print(__doc__)
+        return 2
+    for folder in sys.argv[1:]:
+        check_run(folder.rstrip("/"))
+    print(f"{figures} figures, {differ} differ")
+    return 1 if differ or not figures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
