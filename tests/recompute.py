@@ -136,7 +136,7 @@ def origin(ratio):
 
 
 def check_epochs(folder, result, samples):
-    said = result.get("epochs")
+    said = result.get("data_epochs")
     if not isinstance(said, list):
         return
     if "without storage" in result.get("origin_words", "") or \

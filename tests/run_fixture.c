@@ -65,6 +65,47 @@ void run_data(const char *dir, const char *split, int n, const enum run_damage *
     free(prefix);
 }
 
+/* Comment segments behind the mark that begins a picture (ITU-T T.81, B.2.4.5). */
+static void add_comments(const struct bytes *jpeg, size_t n, struct bytes *out)
+{
+    enum { SEGMENT = 60000 };
+    static const uint8_t head[4] = {0xff, 0xfe, SEGMENT >> 8, SEGMENT & 0xff};
+
+    out->n = 0;
+    bytes_add(out, jpeg->data, 2);
+    while (out->n < n) {
+        bytes_add(out, head, sizeof(head));
+        bytes_resize(out, out->n + SEGMENT - 2);
+        memset(out->data + out->n - (SEGMENT - 2), 'c', SEGMENT - 2);
+    }
+    bytes_add(out, jpeg->data + 2, jpeg->n - 2);
+}
+
+void run_large_data(const char *dir, const char *split, int n, size_t size)
+{
+    char *const prefix = file_join(dir, split);
+    struct recordio_writer *w;
+    struct recordio_totals totals;
+    struct bytes jpeg = {0}, large = {0};
+
+    assert_int_equal(recordio_writer_open(prefix, &w), 0);
+    for (int i = 0; i < n; i++) {
+        jpeg.n = 0;
+        make_picture(i % RUN_CLASSES, (uint64_t)i, 28, &jpeg);
+        add_comments(&jpeg, size, &large);
+        assert_int_equal(
+            recordio_writer_add(w, (struct recordio_entry){.label = (float)(i % RUN_CLASSES),
+                                                           .id = (uint64_t)i,
+                                                           .payload = large.data,
+                                                           .n = large.n}),
+            0);
+    }
+    assert_int_equal(recordio_writer_commit(w, &totals), 0);
+    bytes_release(&jpeg);
+    bytes_release(&large);
+    free(prefix);
+}
+
 /* The child: nothing of the test's may survive in it but its stdin. */
 static _Noreturn void become(const char *said, long file_bytes, int stdin_fd, char **argv)
 {

@@ -16,6 +16,9 @@ enum run_damage { DAMAGE_NONE, DAMAGE_CUT, DAMAGE_EMPTY, DAMAGE_LABEL, DAMAGE_LA
 
 /* Writes dir/SPLIT.rec with n pictures; damage[i] for record i, or NULL. */
 void run_data(const char *dir, const char *split, int n, const enum run_damage *damage);
+/* The same without damage, with comments in the pictures that make each about so many bytes: a data
+ * set that is large and yet quick to decode. */
+void run_large_data(const char *dir, const char *split, int n, size_t bytes);
 
 /* A program that runs. Its words go to the file `said`. */
 struct program {

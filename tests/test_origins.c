@@ -89,7 +89,7 @@ static void test_json(void **state)
     str_add(&s, "}");
     doc = cJSON_Parse(s.s);
     assert_non_null(doc);
-    epochs = cJSON_GetObjectItem(doc, "epochs");
+    epochs = cJSON_GetObjectItem(doc, "data_epochs");
     assert_int_equal(cJSON_GetArraySize(epochs), 4);
     assert_true(
         cJSON_GetObjectItem(cJSON_GetArrayItem(epochs, 0), "delivered_ratio")->valuedouble == 0.99);

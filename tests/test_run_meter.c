@@ -79,7 +79,7 @@ static void phases_and_epochs(void **state)
         assert_true(samples_seconds(&s, &(struct samples_where){.phase = phases[i]}) >= 0);
     check_totals(&s);
     samples_release(&s);
-    command = xasprintf("python3 tests/meter_figures.py '%s/r' >'%s/figures'", dir, dir);
+    command = xasprintf("python3 tests/recompute.py '%s/r' >'%s/figures'", dir, dir);
     if (system("python3 -c '' 2>/dev/null") == 0 && system(command) != 0) {
         said = read_text(dir, "figures");
         fail_msg("%s", said);

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/only.h"
+#include "cli/origins.h"
 #include "cli/run.h"
 #include "cli/run_folder.h"
 #include "cli/run_set.h"
@@ -153,11 +154,25 @@ static void write_page(const char *dir)
     free(path);
 }
 
+static void add_origins(struct run *r)
+{
+    struct origins o;
+
+    if (r->metered.use.n_samples == 0 || !r->task.sources[0])
+        return;
+    if (origins_read(r->dir, origins_medium(r->task.sources[0]), &o) < 0)
+        return; /* the meter's own reading has told of it */
+    origins_add_json(&o, &r->more);
+    origins_add_text(&o, &r->origins_text);
+    origins_release(&o);
+}
+
 static void add_metered(struct run *r)
 {
     char *const path = file_join(r->dir, "samples.csv");
 
     meter_report_read(&r->metered, path, &r->more, &r->metered_line);
+    add_origins(r);
     r->result.more = r->more.s;
     free(path);
 }
@@ -412,6 +427,7 @@ static int run_task(struct run *r)
     if (r->lock >= 0)
         close(r->lock);
     str_release(&r->more);
+    str_release(&r->origins_text);
     str_release(&r->metered_line);
     free(r->dir);
     return rc;

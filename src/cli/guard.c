@@ -195,8 +195,10 @@ int guard_folder(struct guard *g, const char *dir)
 
 int guard_warm(struct guard *g, int64_t start_ms)
 {
-    if (g)
-        ask(g, GUARD_WARM, "", start_ms);
+    if (!g)
+        return 0;
+    ask(g, GUARD_WARM, "", start_ms);
+    hear_all(g, 0);
     return 0;
 }
 

@@ -7,8 +7,9 @@
  *
  *     guard_open     forked; the run is in its group, what can not be had is refused
  *     guard_folder    the run folder is there and locked
- *     guard_warm     warm-up is over: the ceiling of --cache, ingest
- *     guard_end      ingest is ended, the run is back where it was, the group is gone
+ *     guard_warm     warm-up is over: the ceiling of --cache, ingest; both have begun when it
+ * returns, so that what is read afterwards is read under them guard_end      ingest is ended, the
+ * run is back where it was, the group is gone
  *
  * A supervisor that dies costs the run nothing but a warning: the calls then return 0, guard_end
  * mends what it can, and the report says it.

@@ -75,12 +75,18 @@ void origins_release(struct origins *o)
     *o = (struct origins){0};
 }
 
-static void add_number(struct str *out, const char *name, double v)
+static void add_bytes(struct str *out, const char *name, double bytes)
 {
-    if (isnan(v))
+    if (!isnan(bytes))
+        str_printf(out, ", \"%s\": %.0f", name, bytes);
+}
+
+static void add_ratio(struct str *out, double ratio)
+{
+    if (isnan(ratio))
         return;
-    str_printf(out, ", \"%s\": ", name);
-    str_add_real(out, v);
+    str_add(out, ", \"delivered_ratio\": ");
+    str_add_real(out, ratio);
 }
 
 void origins_add_json(const struct origins *o, struct str *out)
@@ -89,15 +95,15 @@ void origins_add_json(const struct origins *o, struct str *out)
 
     if (o->n_epochs == 0)
         return;
-    str_add(out, ",\n  \"epochs\": [");
+    str_add(out, ",\n  \"data_epochs\": [");
     for (size_t i = 0; i < o->n_epochs; i++) {
         const struct origin_bytes *const b = &o->epochs[i].bytes;
 
         str_printf(out, "%s\n    {\"epoch_num\": %d", i ? "," : "", o->epochs[i].epoch);
-        add_number(out, "asked_bytes", b->asked);
-        add_number(out, "process_read_bytes", b->process);
-        add_number(out, "disk_read_bytes", b->device);
-        add_number(out, "delivered_ratio", origin_ratio(b));
+        add_bytes(out, "asked_bytes", b->asked);
+        add_bytes(out, "process_read_bytes", b->process);
+        add_bytes(out, "disk_read_bytes", b->device);
+        add_ratio(out, origin_ratio(b));
         str_printf(out, ", \"origin\": \"%s\"}", origin_name(origin_find(b)));
     }
     origin_add_words(&o->all, &words);

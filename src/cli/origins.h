@@ -22,8 +22,8 @@ enum origin_medium origins_medium(const struct source *source);
 /* E_IO, E_DATA when there is no samples.csv to read; *out is then empty. The caller releases it. */
 int origins_read(const char *dir, enum origin_medium medium, struct origins *out);
 void origins_release(struct origins *o);
-/* Members for result.json, each with a comma in front: "epochs", "origin", "origin_words"; nothing
- * when no byte was asked for. */
+/* Members for result.json, each with a comma in front: "data_epochs", "origin", "origin_words";
+ * nothing when no byte was asked for. */
 void origins_add_json(const struct origins *o, struct str *out);
 /* A line for each run of epochs with the same origin: "data: epoch 1 from disk: ...". */
 void origins_add_text(const struct origins *o, struct str *out);

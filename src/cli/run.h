@@ -32,7 +32,8 @@ struct run {
     struct cache_clear cache;
     struct guard_demand demand; /* of its conditions, on its supervisor, setup.guard */
     struct meter_report metered;
-    struct str more, metered_line; /* of result.json, see train_result; a line of the text */
+    /* Of result.json, see train_result; a line of the text; lines of it. */
+    struct str more, metered_line, origins_text;
     int lock;    /* file descriptor that keeps other runs out of the folder, -1 before */
     int goes_on; /* from a checkpoint: --resume, and there is one */
 };

@@ -40,6 +40,8 @@ static void print_metered(const struct run *r)
 {
     if (r->metered_line.len)
         printf("%s\n", r->metered_line.s);
+    if (r->origins_text.len)
+        printf("%s", r->origins_text.s);
 }
 
 static void print_evaluation(const struct run *r)

@@ -197,7 +197,7 @@ static const cJSON *list_named(const cJSON *object, const char *name)
 
 void section_add_epochs(const struct folder *f, struct str *out)
 {
-    const cJSON *const rows = list_named(f->result, "epochs");
+    const cJSON *const rows = list_named(f->result, "data_epochs");
     const char *const words = doc_text(f->result, "origin_words");
     const cJSON *e;
 
