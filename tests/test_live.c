@@ -53,11 +53,11 @@ static size_t column(const char *name)
     return i;
 }
 
-/* Values that rise to `last` within ten seconds. */
+/* Values that rise to `last` within nine seconds. */
 static void rise(struct live *l, const char *name, double last)
 {
     for (int s = 1; s <= 10; s++)
-        live_sample(l, column(name), 700 + s, last * s / 10);
+        live_sample(l, column(name), 700 + s, last * (s < 9 ? s : 9) / 9);
 }
 
 static void start(struct live *l, double wait)
@@ -143,9 +143,9 @@ static void draws_80_columns(void **state)
                  "page cache                 ▂▃▃▄▅▆▆▇█  files 3.4 GB, data set in memory 25 %\n"
                  "disk read                  ▂▃▃▄▅▆▆▇█  144.0 MB/s, busy 34 %, queue 1.2\n"
                  "disk write                 ▂▃▃▄▅▆▆▇█  512.0 kB/s\n"
-                 "pressure                   ▁▂▂▂▃▃▃▄▄  disk 50 %, processors 3 %, memory 0 %\n"
+                 "pressure                   ▁▂▂▃▃▃▄▄▅  disk 50 %, processors 3 %, memory 0 %\n"
                  "ingest                     ▂▃▃▄▅▆▆▇█  1.0 GB/s, latency 0.4 ms, at most 12.0 ms\n"
-                 "gpu 0                      ▂▂▃▄▄▅▆▆▇  98 %, memory 20.1 GB, 310 W\n");
+                 "gpu 0                      ▂▃▃▄▅▆▆▇█  98 %, memory 20.1 GB, 310 W\n");
     live_release(&l);
 }
 
@@ -169,9 +169,9 @@ static void draws_40_columns_in_ascii(void **state)
                  "page cache  =++*# files 3.4 GB\n"
                  "disk read   =++*# 144.0 MB/s, busy 34 %\n"
                  "disk write  =++*# 512.0 kB/s\n"
-                 "pressure    :::-- disk 50 %\n"
+                 "pressure    ::--= disk 50 %\n"
                  "ingest      =++*# 1.0 GB/s\n"
-                 "gpu 0       -=++* 98 %, memory 20.1 GB\n");
+                 "gpu 0       =++*# 98 %, memory 20.1 GB\n");
     live_release(&l);
 }
 
@@ -247,6 +247,27 @@ static void odd_numbers_are_not_known(void **state)
     }
     live_sample(&l, column("disk_queue"), 1e300, 5);
     assert_int_equal(l.columns[column("disk_queue")].history.n, 0);
+    live_release(&l);
+}
+
+/* Of the pressures the largest has its history shown. What is measured seldom stays for a while. */
+static void the_largest_pressure_and_rare_numbers_are_shown(void **state)
+{
+    const struct live_space space = {.columns = 40, .rows = 24, .is_ascii = 1};
+    struct live l;
+
+    (void)state;
+    live_open(&l, &(struct live_about){0});
+    rise(&l, "pressure_io_percent", 0);
+    rise(&l, "pressure_cpu_percent", 90);
+    live_sample(&l, column("data_resident_percent"), 710, 25);
+    live_sample(&l, column("data_resident_percent"), 719, NAN);
+    assert_drawn(&l, space,
+                 "waiting for a run to start\n"
+                 "page cache        data set in memory 25\n"
+                 "pressure    ==+** disk 0 %\n");
+    live_sample(&l, column("data_resident_percent"), 721, NAN);
+    assert_true(isnan(l.columns[column("data_resident_percent")].now));
     live_release(&l);
 }
 
@@ -542,6 +563,7 @@ int main(void)
         cmocka_unit_test(draws_every_phase),
         cmocka_unit_test(texts_are_made_printable),
         cmocka_unit_test(odd_numbers_are_not_known),
+        cmocka_unit_test(the_largest_pressure_and_rare_numbers_are_shown),
         cmocka_unit_test(history_has_a_mean_for_each_second),
         cmocka_unit_test(fits_every_window),
         cmocka_unit_test(the_view_leaves_plain_lines),

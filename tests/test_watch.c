@@ -305,7 +305,7 @@ static void a_run_is_followed_to_its_end(void **state)
     assert_view(&w, WATCH_AT_WORK, "50.0 images/s, loss 2.5000\n");
     assert_view(&w, WATCH_AT_WORK, "the loader is the shortest stave, data waited for 50 %");
     assert_view(&w, WATCH_AT_WORK, "1.50\nmemory");
-    append(run, "samples.csv", "03000,3.000,train,1,,3000000\n");
+    append(run, "samples.csv", "03000,3.000,train,1,,3000000\n1700000004000,4.000,train,1,,0\n");
     assert_view(&w, WATCH_AT_WORK, "anonymous 3.0 MB\n");
     append(run, "events.jsonl", QUALITY "{\"half");
     assert_view(&w, WATCH_AT_WORK, "top-1       0.7500, target 0.7, after epoch 1\n");

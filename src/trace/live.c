@@ -7,6 +7,8 @@
 
 #include "base/err.h"
 
+static const double stale_s = 10;
+
 static const char *const machine_columns[] = {
     "cpu_process_percent",      "cpu_machine_percent",     "cpu_throttled_percent",
     "cpu_steal_percent",        "memory_anon_bytes",       "memory_file_bytes",
@@ -127,12 +129,15 @@ static void history_add(struct live_history *h, double seconds, double value)
 /* Files may hold any number: what can be no time or no value is not known. */
 void live_sample(struct live *l, size_t column, double seconds, double value)
 {
+    struct live_history *const h = &l->columns[column].history;
+
     ASSERT(column < LIVE_COLUMNS);
-    if (!(seconds >= 0 && seconds < 1e9) || !isfinite(value) || value < 0)
-        value = NAN;
-    l->columns[column].now = value;
-    if (!isnan(value))
-        history_add(&l->columns[column].history, seconds, value);
+    if (seconds >= 0 && seconds < 1e9 && isfinite(value) && value >= 0) {
+        history_add(h, seconds, value);
+        l->columns[column].known_s = seconds;
+        l->columns[column].now = h->n && !isnan(h->past[h->n - 1]) ? h->past[h->n - 1] : value;
+    } else if (!(seconds - l->columns[column].known_s <= stale_s))
+        l->columns[column].now = NAN;
 }
 
 /* ---- events ---- */

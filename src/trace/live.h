@@ -56,7 +56,8 @@ struct live {
     char status[32];      /* of run_stop: "success" */
     struct live_history rate;
     struct {
-        double now;
+        double now;     /* the mean of the newest second, so that it can be read */
+        double known_s; /* when it was known last */
         struct live_history history;
     } columns[LIVE_COLUMNS];
 };
@@ -69,7 +70,8 @@ void live_again(struct live *l);
 void live_learn(struct live *l, const struct live_about *about);
 
 void live_event(struct live *l, const struct trace_event *e);
-/* The number of a column at a time; NAN when it is not known then. */
+/* The number of a column at a time; NAN when it is not known then, which holds after ten seconds:
+ * some are measured seldom. */
 void live_sample(struct live *l, size_t column, double seconds, double value);
 /* Since run_start, 0 before. */
 double live_seconds(const struct live *l);

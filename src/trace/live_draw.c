@@ -349,11 +349,13 @@ struct shown {
 };
 struct row {
     const char *label;
-    double full; /* of its history, which is that of the first column */
+    double full;    /* of its history, which is that of the first column */
+    int is_largest; /* of the one that is the largest now */
     struct shown fields[4];
 };
 static const struct row rows[] = {
     {"processors",
+     0,
      0,
      {{"cpu_process_percent", "", PROCESSORS, 0},
       {"cpu_machine_percent", "machine ", PROCESSORS, 0},
@@ -361,23 +363,28 @@ static const struct row rows[] = {
       {"cpu_steal_percent", "stolen ", PROCESSORS, 1}}},
     {"memory",
      0,
+     0,
      {{"memory_anon_bytes", "anonymous ", BYTES, 0}, {"memory_limit_bytes", "limit ", BYTES, 1}}},
     {"page cache",
+     0,
      0,
      {{"memory_file_bytes", "files ", BYTES, 0},
       {"data_resident_percent", "data set in memory ", PERCENT, 0}}},
     {"disk read",
      0,
+     0,
      {{"disk_read_bytes_per_s", "", BYTES_PER_S, 0},
       {"disk_busy_percent", "busy ", PERCENT, 0},
       {"disk_queue", "queue ", NUMBER, 0}}},
-    {"disk write", 0, {{"disk_write_bytes_per_s", "", BYTES_PER_S, 0}}},
+    {"disk write", 0, 0, {{"disk_write_bytes_per_s", "", BYTES_PER_S, 0}}},
     {"pressure",
      100,
+     1,
      {{"pressure_io_percent", "disk ", PERCENT, 0},
       {"pressure_cpu_percent", "processors ", PERCENT, 0},
       {"pressure_memory_percent", "memory ", PERCENT, 0}}},
     {"ingest",
+     0,
      0,
      {{"ingest_write_bytes_per_s", "", BYTES_PER_S, 0},
       {"ingest_latency_mean_ms", "latency ", MILLISECONDS, 0},
@@ -441,6 +448,19 @@ static void draw_field(struct pen *p, const struct live *l, const struct shown *
     str_release(&s);
 }
 
+/* Of shares the largest, else the first. */
+static const struct live_history *history_of(const struct live *l, const struct row *r)
+{
+    size_t best = column_at(r->fields[0].column);
+
+    for (size_t i = 1; r->is_largest && i < COUNT_OF(r->fields) && r->fields[i].column; i++) {
+        const size_t at = column_at(r->fields[i].column);
+        if (isnan(l->columns[best].now) || l->columns[at].now > l->columns[best].now)
+            best = at;
+    }
+    return &l->columns[best].history;
+}
+
 static void draw_row(struct pen *p, const struct live *l, const struct row *r)
 {
     int known = 0;
@@ -449,7 +469,7 @@ static void draw_row(struct pen *p, const struct live *l, const struct row *r)
         known |= is_known(l, r->fields[i].column);
     if (!known || !begin(p, r->label))
         return;
-    spark(p, &l->columns[column_at(r->fields[0].column)].history, r->full);
+    spark(p, history_of(l, r), r->full);
     for (size_t i = 0; i < COUNT_OF(r->fields) && r->fields[i].column; i++)
         draw_field(p, l, &r->fields[i]);
     end(p);
@@ -461,7 +481,10 @@ static void draw_gpu(struct pen *p, const struct live *l, int n)
                 *const memory = xasprintf("gpu%d_memory_used_bytes", n),
                 *const power = xasprintf("gpu%d_power_w", n);
     const struct row r = {
-        label, 100, {{sm, "", PERCENT, 0}, {memory, "memory ", BYTES, 0}, {power, "", WATTS, 0}}};
+        label,
+        100,
+        0,
+        {{sm, "", PERCENT, 0}, {memory, "memory ", BYTES, 0}, {power, "", WATTS, 0}}};
 
     draw_row(p, l, &r);
     free(label);
