@@ -134,9 +134,11 @@ static void rows_come_in_time(void **state)
 static void a_full_disk_leaves_whole_lines(void **state)
 {
     const char *const root = *state;
+    char *const path = file_join(root, "samples.csv"), *text;
     struct rlimit was, small;
     struct meter_use use;
     struct meter *m;
+    size_t n;
 
     put_io(root, "1");
     getrlimit(RLIMIT_FSIZE, &was);
@@ -152,6 +154,10 @@ static void a_full_disk_leaves_whole_lines(void **state)
     assert_non_null(strstr(err_reason(), "samples.csv"));
     assert_true(use.n_samples > 1 && use.n_samples < 20);
     assert_int_equal(csv_rows(root), (int)use.n_samples);
+    assert_int_equal(file_read(path, 1 << 20, &text, &n), 0);
+    assert_true(n < 300 && text[n - 1] == '\n');
+    free(text);
+    free(path);
 }
 
 static void a_folder_that_is_not_there(void **state)
