@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/guard_int.h"
-#include "cli/run_folder.h"
+#include "cli/run_killed.h"
 #include "meter/disk_path.h"
 
 enum { POLL_MS = 200 };
@@ -161,61 +161,17 @@ static void say_killed(struct supervisor *s)
     err_print("", s->report.words);
 }
 
-static void replace(cJSON *doc, cJSON *from, const char *name)
-{
-    cJSON *const item = cJSON_DetachItemFromObjectCaseSensitive(from, name);
-
-    cJSON_DeleteItemFromObjectCaseSensitive(doc, name);
-    if (item && !cJSON_AddItemToObject(doc, name, item))
-        out_of_memory(0);
-}
-
-static void mark_killed(const struct supervisor *s, cJSON *doc)
-{
-    struct str text = STR_INIT;
-    cJSON *more;
-
-    str_add(&text, "{\"status\": \"killed\"");
-    guard_report_add_json(&s->report, &s->plan, &text);
-    str_add(&text, "}");
-    more = json_parse(text.s, text.len, NULL);
-    replace(doc, more, "status");
-    replace(doc, more, "ceiling");
-    replace(doc, more, "ingest");
-    cJSON_Delete(more);
-    str_release(&text);
-}
-
-static void write_json(const char *dir, const cJSON *doc)
-{
-    char *const text = cJSON_Print(doc), *const path = file_join(dir, "result.json");
-
-    if (!text)
-        out_of_memory(0);
-    if (file_replace(path, text, strlen(text)) < 0)
-        err_print("", err_reason());
-    cJSON_free(text);
-    free(path);
-}
-
-/* Nobody else is at work in the folder while the lock is held. */
 static void finish_result(const struct supervisor *s)
 {
-    cJSON *doc = NULL;
-    const char *status;
-    int lock;
+    struct str members = STR_INIT;
 
-    if (!s->dir || run_folder_lock(s->dir, &lock) < 0)
+    if (!s->dir)
         return;
-    if (run_folder_read_json(s->dir, "result.json", &doc) == 0) {
-        status = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(doc, "status"));
-        if (status && strcmp(status, "running") == 0) {
-            mark_killed(s, doc);
-            write_json(s->dir, doc);
-        }
-        cJSON_Delete(doc);
-    }
-    close(lock);
+    str_add(&members, "");
+    guard_report_add_json(&s->report, &s->plan, &members);
+    if (run_mark_killed(s->dir, members.s) < 0)
+        err_print("", err_reason());
+    str_release(&members);
 }
 
 /* ---- messages ---- */

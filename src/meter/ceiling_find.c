@@ -200,7 +200,7 @@ static int beside(struct ceiling *c, const struct ceiling_wish *w, const struct 
     if (!may_write(w->root, dir, "") || !may_write(w->root, dir, "cgroup.procs"))
         str_printf(tried, "; %s above it may not be written", dir);
     else if (!all_listed(w->root, dir, "cgroup.subtree_control", q))
-        str_printf(tried, "; %s above it gives its groups no %s controller", dir, q->name[0]);
+        str_printf(tried, "; %s above it gives its groups no controller %s", dir, q->name[0]);
     else if (limits_of(w->root, o->at[2])[0])
         str_printf(tried, "; beside it the run would escape its %s", limits_of(w->root, o->at[2]));
     else {
@@ -241,7 +241,7 @@ static void try_v1(struct ceiling *c, const struct ceiling_wish *w, int kind, co
     if (!o.at[1] && !o.at[2])
         str_add(tried, "; no control groups are mounted");
     else if (!o.at[1])
-        str_printf(tried, "; no group has a %s controller", kinds[kind].v2);
+        str_printf(tried, "; no group has the controller %s", kinds[kind].v2);
     else if (!may_write(w->root, o.at[1], "") || !may_write(w->root, o.at[1], "cgroup.procs"))
         str_printf(tried, "; %s (version 1) may not be written", o.at[1]);
     else {
