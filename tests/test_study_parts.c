@@ -12,7 +12,9 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/study.h"
+#include "cli/study_grid.h"
 #include "cli/study_length.h"
+#include "meter/ingest.h"
 #include "run_fixture.h"
 #include "scratch.h"
 
@@ -78,6 +80,64 @@ static void test_too_many_conditions(void **state)
         study_plan(&s, &(struct study_lists){.memory = sizes.s, .cache = "none,1M"}, 1), E_USAGE);
     study_release(&s);
     str_release(&sizes);
+}
+
+/* ---- the grid of an ingest study ---- */
+
+/* What a specification comes to. */
+static void check_spec(const char *spec, long long bs, long long rate)
+{
+    struct ingest_settings i;
+
+    assert_int_equal(ingest_parse(spec, &i), 0);
+    assert_int_equal(i.bs, bs);
+    assert_int_equal(i.rate, rate);
+    assert_int_equal(i.size, 3 << 20);
+    assert_string_equal(i.dir, "/d");
+    ingest_release(&i);
+}
+
+static void test_grid(void **state)
+{
+    const struct grid_lists l = {.base = "size=3M dir=/d bs=2k",
+                                 .bs = "4k,1M",
+                                 .rate = "0,50M",
+                                 .jobs = "2",
+                                 .engine = "sync",
+                                 .memory = "4G"};
+    struct study s = {0};
+
+    (void)state;
+    assert_int_equal(study_plan_grid(&s, &l), 0);
+    assert_int_equal(s.n_conditions, 6);
+    assert_string_equal(s.conditions[0].name, "training alone");
+    assert_string_equal(s.conditions[0].ingest, "off");
+    assert_int_equal(s.conditions[0].alone, ALONE_TRAINING);
+    assert_string_equal(s.conditions[1].name, "ingest alone: bs 4k, rate unlimited");
+    assert_int_equal(s.conditions[1].alone, ALONE_INGEST);
+    assert_string_equal(s.conditions[5].name, "together: bs 1M, rate 50M");
+    for (size_t i = 1; i < 6; i++)
+        check_spec(s.conditions[i].ingest, i < 4 ? 4096 : 1 << 20, i == 3 || i == 5 ? 50 << 20 : 0);
+    for (size_t i = 2; i < 6; i++)
+        assert_int_equal(s.conditions[i].alone, ALONE_BOTH);
+    for (size_t i = 0; i < 6; i++)
+        assert_string_equal(s.conditions[i].memory, "4G");
+    study_release(&s);
+}
+
+static void test_refused_grids(void **state)
+{
+    static const struct grid_lists wrong[] = {
+        {.bs = "4k,4k"},    {.bs = "4k,,8k"},      {.rate = "fast"},  {.jobs = "0"},
+        {.engine = "sink"}, {.memory = "none,4G"}, {.base = "bz=4k"}, {.bs = ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct study s = {0};
+        assert_int_equal(study_plan_grid(&s, &wrong[i]), E_USAGE);
+        study_release(&s);
+    }
 }
 
 /* A study of two workloads and three conditions, its folder, and no run made yet. */
@@ -315,8 +375,10 @@ static void test_choice_is_said(void **state)
     assert_true(r.rows[2].slowdown.told_apart);
     assert_says(r.words.s, "Ingest at 200 MB/s slows training by 12 % (12 to 12); up to 50 MB/s no "
                            "slowdown can be told from noise, and the repeats tell differences of ");
-    assert_says(r.choice_words.s,
-                "The most ingest that costs training under 1 %: memory 1G, 50 MB/s, slowdown 0.");
+    assert_says(
+        r.choice_words.s,
+        "The most ingest that costs training under 1 %: --ingest \"off\", 50 MB/s, slowdown "
+        "0.");
     NEAR(r.ranking.kendall_w, 1, 0.3);
     study_result_release(&r);
     /* a run that does not count is not in the comparison, and two are left */
@@ -413,6 +475,8 @@ int main(void)
         cmocka_unit_test(test_one_at_a_time),
         cmocka_unit_test(test_all_combinations),
         cmocka_unit_test(test_too_many_conditions),
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_refused_grids),
         S(test_runs_alternate),
         S(test_figures),
         S(test_short_run),

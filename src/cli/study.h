@@ -17,6 +17,9 @@
 #include "base/str.h"
 #include "verdict/effect.h"
 
+/* Seconds of a run behind its warm-up, where nobody says its length. */
+#define STUDY_SECONDS 20.0
+
 enum { STUDY_MAX_CONDITIONS = 256, STUDY_MAX_REPEATS = 100, STUDY_MAX_WORKLOADS = 16 };
 
 enum study_figure {
@@ -101,6 +104,7 @@ void study_look(const struct study *s, size_t at, int exit_code, struct study_ru
 
 struct study_row { /* of the table */
     size_t workload, condition;
+    size_t n; /* runs that stand */
     struct effect_spread figures[N_FIGURES];
     char origin[16];
     struct effect_slowdown slowdown; /* of the rate, against the workload's first condition */

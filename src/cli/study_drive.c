@@ -69,7 +69,41 @@ static int start(struct drive *d, struct setup *s, const char *out, struct child
     return rc;
 }
 
-static int start_run(struct drive *d, size_t at, struct child_end *end)
+/* As long as the training alone takes, of the runs so far. */
+static double seconds_alone(const struct study *s, size_t workload)
+{
+    double *const seconds = xcalloc(s->n_runs, sizeof(*seconds)), mean;
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_runs; i++)
+        if (s->runs[i].workload == workload && s->runs[i].condition == 0 && s->runs[i].stands)
+            seconds[n++] = s->runs[i].figures[FIGURE_run_s];
+    mean = effect_spread(seconds, n).mean;
+    free(seconds);
+    return isfinite(mean) ? mean : STUDY_SECONDS;
+}
+
+/* The ingest of the condition without a training: cmd_load.c. */
+static int start_load(struct drive *d, size_t at, struct child_end *end)
+{
+    const struct study_run *const r = &d->study.runs[at];
+    char *const folder = study_run_folder(&d->study, at);
+    char *const pairs[] = {
+        xasprintf("ingest=%s", d->study.conditions[r->condition].ingest),
+        xasprintf("out=%s", folder),
+        xasprintf("seconds=%.17g", seconds_alone(&d->study, r->workload)),
+        xasprintf("sample-rate=%.17g", d->setups[r->workload]->conditions.sample_rate)};
+    char *const argv[] = {"stave", "load",   "-o", pairs[0], "-o", pairs[1],
+                          "-o",    pairs[2], "-o", pairs[3], NULL};
+    const int rc = children_run(&d->children, argv, CHILD_REPORTS, end);
+
+    for (size_t i = 0; i < COUNT_OF(pairs); i++)
+        free(pairs[i]);
+    free(folder);
+    return rc;
+}
+
+static int start_training(struct drive *d, size_t at, struct child_end *end)
 {
     const struct study_run *const r = &d->study.runs[at];
     const struct study_condition *const c = &d->study.conditions[r->condition];
@@ -87,6 +121,15 @@ static int start_run(struct drive *d, size_t at, struct child_end *end)
         stopped = copy_in_stop(&copy);
     free(folder);
     return rc < 0 ? rc : stopped;
+}
+
+static int start_run(struct drive *d, size_t at, struct child_end *end)
+{
+    const size_t condition = d->study.runs[at].condition;
+
+    if (d->study.conditions[condition].alone == ALONE_INGEST)
+        return start_load(d, at, end);
+    return start_training(d, at, end);
 }
 
 /* ---- a new study ---- */
@@ -159,6 +202,8 @@ static int check_conditions(struct drive *d)
             const struct study_condition *const k = &d->study.conditions[c];
             struct child_end end;
 
+            if (k->alone == ALONE_INGEST)
+                continue; /* the same ingest is looked at beside the training */
             if (k->copy_in)
                 TRY(copy_in_check(k->copy_in, d->study.dir));
             set_condition(d->setups[w], k);

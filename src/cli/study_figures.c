@@ -109,6 +109,8 @@ static void read_training(const struct study *s, const char *folder, const cJSON
 
     read_pace(folder, &p);
     r->figures[FIGURE_run_s] = number_of(result, "run_ns") / 1e9;
+    if (s->conditions[r->condition].alone == ALONE_INGEST)
+        return;
     if (p.steps > 0 && samples > 0 && steps > 0) {
         r->figures[FIGURE_train_samples_per_s] = p.steps / p.step_seconds;
         r->figures[FIGURE_wait_ratio] = p.wait_seconds / p.step_seconds;
@@ -132,7 +134,11 @@ static void read_origin(const cJSON *result, struct study_run *r)
 
     snprintf(r->origin, sizeof(r->origin), "%s", text_of(result, "origin"));
     cJSON_ArrayForEach(epoch, cJSON_GetObjectItemCaseSensitive(result, "epochs"))
-        r->figures[FIGURE_delivered_ratio] = number_of(epoch, "delivered_ratio");
+    {
+        const double ratio = number_of(epoch, "delivered_ratio");
+        if (isfinite(ratio))
+            r->figures[FIGURE_delivered_ratio] = ratio;
+    }
 }
 
 /* ---- samples.csv ---- */

@@ -85,13 +85,9 @@ static void add_slowdown(const struct effect_slowdown *e, struct str *out)
 
 static void add_row(const struct study *s, const struct study_row *row, struct str *out)
 {
-    size_t n = 0;
-
-    for (int f = 0; f < N_FIGURES; f++)
-        n = row->figures[f].n > n ? row->figures[f].n : n;
     str_add(out, "{\"workload\": ");
     str_add_json(out, s->workloads[row->workload].name);
-    str_printf(out, ", \"condition\": %zu, \"n\": %zu", row->condition, n);
+    str_printf(out, ", \"condition\": %zu, \"n\": %zu", row->condition, row->n);
     for (int f = 0; f < N_FIGURES; f++)
         add_spread(study_figure_names[f], &row->figures[f], out);
     json_add_text(out, "origin", row->origin);

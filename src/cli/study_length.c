@@ -8,8 +8,7 @@
 #include "base/file.h"
 #include "cli/run_folder.h"
 
-static const double wanted_s = 20; /* of training behind the warm-up */
-static const double enough_s = 2;  /* of training that tells how fast steps are */
+static const double enough_s = 2; /* of training that tells how fast steps are */
 enum { FIRST_STEPS = 4, LONGER = 64, MAX_TRIALS = 4, LEAST_STEPS = 10 };
 
 static int says_length(const struct command_line *l)
@@ -78,7 +77,7 @@ static int measure(struct study *s, size_t workload, struct setup *setup, struct
         TRY(try_steps(s, workload, trial, &seconds));
         a_step = seconds / (double)w->steps;
     }
-    w->steps = (long long)fmax(LEAST_STEPS, ceil((s->warm_s + wanted_s) / a_step));
+    w->steps = (long long)fmax(LEAST_STEPS, ceil((s->warm_s + STUDY_SECONDS) / a_step));
     fprintf(stderr,
             "%s: %lld steps a run, about %.3g s each: %.3g s a step in a run that is thrown "
             "away\n",

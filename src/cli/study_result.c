@@ -28,11 +28,12 @@ static void gather(const struct study *s, const struct study_row *row, enum stud
     }
 }
 
-/* "mixed" where repeats differ. */
-static void judge_origin(const struct study *s, struct study_row *row)
+/* Of those that stand: how many, and where their data came from, "mixed" where they differ. */
+static void count_runs(const struct study *s, struct study_row *row)
 {
     for (size_t k = 1; k <= s->n_repeats; k++) {
         const struct study_run *const r = find_run(s, row->workload, row->condition, k);
+        row->n += r != NULL;
         if (!r || !r->origin[0])
             continue;
         if (row->origin[0] && strcmp(row->origin, r->origin) != 0)
@@ -53,7 +54,7 @@ static void judge_row(const struct study *s, struct study_row *row, double *rate
     gather(s, &first, FIGURE_train_samples_per_s, rates);
     gather(s, row, FIGURE_train_samples_per_s, values);
     row->slowdown = effect_slowdown(rates, values, row->condition ? s->n_repeats : 0);
-    judge_origin(s, row);
+    count_runs(s, row);
 }
 
 static void judge_smallest(struct study_result *out)

@@ -138,22 +138,12 @@ static void add_head(struct sheet *t, const struct study *s, const struct study_
     end_line(t);
 }
 
-static size_t n_stand(const struct study *s, const struct study_row *row)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s->n_runs; i++)
-        n += s->runs[i].workload == row->workload && s->runs[i].condition == row->condition &&
-             s->runs[i].state == STUDY_DONE && s->runs[i].stands;
-    return n;
-}
-
 static void add_row(struct sheet *t, const struct study *s, const struct study_result *r,
                     const struct study_row *row)
 {
     add_cell(t, s->workloads[row->workload].name);
     add_cell(t, s->conditions[row->condition].name);
-    add_number(t, (double)n_stand(s, row));
+    add_number(t, (double)row->n);
     add_rate(t, &row->figures[FIGURE_train_samples_per_s]);
     for (size_t k = 0; k < COUNT_OF(columns); k++)
         if (is_known(r, columns[k].figure))

@@ -134,8 +134,8 @@ static void add_choice_words(const struct study *s, struct study_result *r)
         str_printf(out, "No setting costs training under %g %%", 100 * STUDY_LIMIT);
         return;
     }
-    str_printf(out, "The most ingest that costs training under %g %%: %s, ", 100 * STUDY_LIMIT,
-               s->conditions[r->choice.at].name);
+    str_printf(out, "The most ingest that costs training under %g %%: --ingest \"%s\", ",
+               100 * STUDY_LIMIT, s->conditions[r->choice.at].ingest);
     study_add_rate(ingest_of(row), out);
     str_add(out, ", slowdown ");
     add_slowdown(&row->slowdown, out);
