@@ -108,12 +108,13 @@ static int exit_code(struct load *l)
 
 static int measure(struct load *l)
 {
+    struct meter_use use;
     int code, rc;
 
     TRY(guard_folder(l->guard, l->own->out));
     TRY(open_meter(l));
     rc = write_for_a_while(l);
-    meter_close(l->meter, NULL);
+    meter_close(l->meter, &use);
     TRY(rc);
     code = exit_code(l);
     TRY(write_result(l, code));

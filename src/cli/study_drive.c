@@ -342,11 +342,13 @@ static void say_run(const struct study *s, size_t at)
             s->workloads[r->workload].name, s->conditions[r->condition].name, r->repeat);
 }
 
-static void say_end(const struct study *s, size_t at)
+static void say_end(const struct study *s, size_t at, const struct child_end *end)
 {
     const struct study_run *const r = &s->runs[at];
     const double rate = r->figures[FIGURE_train_samples_per_s];
 
+    if (end->signal)
+        fprintf(stderr, "  it was ended by signal %d (%s)\n", end->signal, strsignal(end->signal));
     if (!r->stands)
         fprintf(stderr, "  it does not count: %s\n", r->why);
     else if (isfinite(rate))
@@ -382,7 +384,7 @@ static int make_run(struct drive *d, size_t at)
     if (d->children.stop)
         return 0;
     study_look(s, at, end.code, &s->runs[at]);
-    say_end(s, at);
+    say_end(s, at, &end);
     if (s->runs[at].stands)
         remove_checkpoints(s, at);
     return study_write(s);

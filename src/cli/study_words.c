@@ -134,15 +134,16 @@ static void add_choice_words(const struct study *s, struct study_result *r)
         str_printf(out, "No setting costs training under %g %%", 100 * STUDY_LIMIT);
         return;
     }
-    str_printf(out, "The most ingest that costs training under %g %%: --ingest \"%s\", ",
+    str_printf(out, "%s ingest that costs training under %g %%: --ingest \"%s\", ",
+               r->choice.certainty == EFFECT_SURE ? "The most" : "Perhaps the most",
                100 * STUDY_LIMIT, s->conditions[r->choice.at].ingest);
     study_add_rate(ingest_of(row), out);
     str_add(out, ", slowdown ");
     add_slowdown(&row->slowdown, out);
     if (r->choice.certainty == EFFECT_LIKELY)
         str_add(out, isfinite(row->slowdown.high)
-                         ? " as measured; the repeats are too few or too noisy to be sure"
-                         : " as measured once, which says nothing of noise");
+                         ? "; the repeats are too few or too noisy to be sure"
+                         : " in one run, which says nothing of noise");
 }
 
 /* ---- studies ---- */
