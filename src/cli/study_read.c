@@ -60,7 +60,7 @@ static int read_condition(const cJSON *object, struct study *s)
 {
     struct study_condition *c;
 
-    study_add_condition(s, (struct study_condition){NULL});
+    study_add_condition(s, (struct study_condition){.alone = ALONE_TRAINING});
     c = &s->conditions[s->n_conditions - 1];
     TRY(read_text(object, "name", &c->name));
     TRY(read_text(object, "memory", &c->memory));
