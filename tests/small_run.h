@@ -196,7 +196,7 @@ static int small_main(const char *words)
  * main. */
 UNUSED_FUNCTION void small_is_started(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "run") == 0)
+    if (argc > 1 && command_find(argv[1]))
         _exit(small_call(argc - 1, argv + 1));
 }
 
@@ -309,9 +309,9 @@ UNUSED_FUNCTION void small_check_same(const char *a, const char *b)
 
 static int small_is_expected(const char *name)
 {
-    static const char *const names[] = {"run.json",      "mlperf.log",       "events.jsonl",
-                                        "stages.csv",    "result.json",      "report.html",
-                                        CHECKPOINT_NAME, CHECKPOINT_PREVIOUS};
+    static const char *const names[] = {"run.json",    "mlperf.log",    "events.jsonl",
+                                        "stages.csv",  "samples.csv",   "result.json",
+                                        "report.html", CHECKPOINT_NAME, CHECKPOINT_PREVIOUS};
     int n;
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
