@@ -345,7 +345,8 @@ static void say_run(const struct study *s, size_t at)
 static void say_end(const struct study *s, size_t at, const struct child_end *end)
 {
     const struct study_run *const r = &s->runs[at];
-    const double rate = r->figures[FIGURE_train_samples_per_s];
+    const double rate = r->figures[FIGURE_train_samples_per_s],
+                 ingest = r->figures[FIGURE_ingest_bytes_per_s];
 
     if (end->signal)
         fprintf(stderr, "  it was ended by signal %d (%s)\n", end->signal, strsignal(end->signal));
@@ -354,6 +355,8 @@ static void say_end(const struct study *s, size_t at, const struct child_end *en
     else if (isfinite(rate))
         fprintf(stderr, "  %.4g %s/s, %.3g s\n", rate, s->workloads[r->workload].unit,
                 r->figures[FIGURE_run_s]);
+    else if (isfinite(ingest))
+        fprintf(stderr, "  %.3g MB/s written\n", ingest / 1e6);
 }
 
 /* Nobody looks at the weights of a study's runs, and they are large. */

@@ -48,7 +48,7 @@ static void judge_row(const struct study *s, struct study_row *row, double *rate
     const struct study_row first = {.workload = row->workload};
 
     for (int f = 0; f < N_FIGURES; f++) {
-        gather(s, row, f, values);
+        gather(s, row, (enum study_figure)f, values);
         row->figures[f] = effect_spread(values, s->n_repeats);
     }
     gather(s, &first, FIGURE_train_samples_per_s, rates);

@@ -114,15 +114,16 @@ static void add_ingest_words(const struct study *s, struct study_result *r)
             str_add(&r->words, "; up to ");
             study_add_rate(unnoticed, &r->words);
             str_add(&r->words, " no slowdown can be told from noise");
+            add_noise(r, &r->words);
         }
     } else if (unnoticed > 0) {
         str_add(&r->words, "No slowdown can be told from noise up to ");
         study_add_rate(unnoticed, &r->words);
         str_add(&r->words, " of ingest");
+        add_noise(r, &r->words);
     } else {
         str_add(&r->words, "Nothing is known of what ingest costs");
     }
-    add_noise(r, &r->words);
 }
 
 static void add_choice_words(const struct study *s, struct study_result *r)
