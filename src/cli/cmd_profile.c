@@ -5,17 +5,20 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/profile.h"
 #include "cli/session_rig.h"
 #include "cli/version.h"
 #include "data/cache_clear.h"
+#include "report/report.h"
 #include "train/stop.h"
 
 struct profile_settings {
     double seconds, precision;
     long long rounds;
     int clear_cache, json;
+    char *out;
 };
 
 /* clang-format off */
@@ -30,6 +33,7 @@ static const struct opt_row rows[] = {
         .help = "After three rounds, end once loader, model and run are known to this relative standard error"),
     ROW("clear-cache", OPT_BOOL, clear_cache, .dflt = "no",
         .help = "Have the system forget the data set before each measurement that reads, so that bytes come from storage"),
+    ROW("out", OPT_STRING, out, .arg = "DIR", .help = "Write profile.json and its page, report.html, into this folder, which may be a run's"),
     ROW("json", OPT_BOOL, json, .dflt = "no", .help = "Print one JSON document"),
 };
 /* clang-format on */
@@ -104,37 +108,65 @@ static void add_phase(const struct profile *p, enum profile_phase id, struct str
     str_add(out, "}");
 }
 
-static void print_json(const struct session_rig *r, const struct profile *p)
+static void add_document(const struct session_rig *r, const struct profile *p, struct str *out)
 {
     const struct staves s = profile_staves(p);
     const struct verdict v = verdict_find(&s);
-    struct str out = STR_INIT, words = STR_INIT;
+    struct str words = STR_INIT;
 
     verdict_add_words(&s, &v, &words);
-    str_add(&out, "{");
-    json_add_text(&out, "workload", r->task.name);
-    json_add_real(&out, "batch_size", (double)r->setup->settings.train.batch_size);
-    json_add_real(&out, "num_threads", p->loader.threads);
-    json_add_real(&out, "prefetch", p->loader.prefetch);
-    json_add_real(&out, "cpus", p->cpus);
-    json_add_real(&out, "rounds", p->rounds);
-    json_add_key(&out, "phases");
-    str_add(&out, "{");
+    str_add(out, "{");
+    json_add_text(out, "workload", r->task.name);
+    json_add_text(out, "unit", p->unit);
+    json_add_real(out, "batch_size", (double)r->setup->settings.train.batch_size);
+    json_add_real(out, "num_threads", p->loader.threads);
+    json_add_real(out, "prefetch", p->loader.prefetch);
+    json_add_real(out, "cpus", p->cpus);
+    json_add_real(out, "rounds", p->rounds);
+    json_add_key(out, "phases");
+    str_add(out, "{");
     for (enum profile_phase i = 0; i < N_PHASES; i++)
-        add_phase(p, i, &out);
-    str_add(&out, "}");
-    json_add_key(&out, "verdict");
-    str_add(&out, "{");
-    json_add_text(&out, "shortest", stave_name(v.shortest));
-    json_add_flag(&out, "balanced", v.balanced);
-    json_add_real(&out, "predicted_samples_per_s", v.level);
-    json_add_real(&out, "measured_samples_per_s", s.run);
-    json_add_real(&out, "next_samples_per_s", isfinite(v.next) ? v.next : NAN);
-    json_add_text(&out, "words", words.s);
-    str_add(&out, "}}\n");
+        add_phase(p, i, out);
+    str_add(out, "}");
+    json_add_key(out, "verdict");
+    str_add(out, "{");
+    json_add_text(out, "shortest", stave_name(v.shortest));
+    json_add_flag(out, "balanced", v.balanced);
+    json_add_real(out, "predicted_samples_per_s", v.level);
+    json_add_real(out, "measured_samples_per_s", s.run);
+    json_add_real(out, "next_samples_per_s", isfinite(v.next) ? v.next : NAN);
+    json_add_text(out, "words", words.s);
+    str_add(out, "}}\n");
+    str_release(&words);
+}
+
+static void print_json(const struct session_rig *r, const struct profile *p)
+{
+    struct str out = STR_INIT;
+
+    add_document(r, p, &out);
     fputs(out.s, stdout);
     str_release(&out);
-    str_release(&words);
+}
+
+static int write_folder(const struct session_rig *r, const struct profile *p, const char *dir)
+{
+    char *const path = file_join(dir, "profile.json"), *page = NULL;
+    struct str out = STR_INIT;
+    int rc;
+
+    add_document(r, p, &out);
+    rc = file_mkdirs(dir);
+    if (rc == 0)
+        rc = file_replace(path, out.s, out.len);
+    if (rc == 0)
+        rc = report_write(dir, &page);
+    if (rc == 0)
+        fprintf(stderr, "written: %s, %s\n", path, page);
+    str_release(&out);
+    free(path);
+    free(page);
+    return rc;
 }
 
 /* ---- the command ---- */
@@ -174,6 +206,8 @@ static int measure(struct session_rig *r, const struct profile_settings *own)
         print_json(r, p);
     else if (rc == 0)
         print_text(r, p);
+    if (rc == 0 && own->out)
+        rc = write_folder(r, p, own->out);
     free(p);
     return rc;
 }
@@ -219,7 +253,7 @@ const struct command command_profile = {
         "Prints the capacity of each, the verdict, what would raise the level, and the level "
         "predicted from the parts beside the one measured. \"cpu ms\" is the processor time of a "
         "sample, \"starved\" the share of the time that was lost waiting for a processor. Weights "
-        "are random and stay so; nothing is written.",
+        "are random and stay so; nothing is written but what --out asks for.",
     .tables = tables,
     .run = run,
 };

@@ -110,6 +110,8 @@ static void take_estimate(struct barrel *b, const struct folder *f)
     v = verdict_find(&s);
     b->source = BARREL_ESTIMATED;
     memcpy(b->alone, s.alone, sizeof(b->alone));
+    if (b->alone[STAVE_COMPUTE] == 0)
+        b->alone[STAVE_COMPUTE] = s.device; /* a run whose model counts no stages */
     b->loader = s.loader;
     b->device = s.device;
     b->level = s.run;

@@ -153,7 +153,8 @@ void barrel_draw(const struct barrel *b, struct str *out)
     struct drawing d = {.b = b, .out = out};
 
     choose_scale(&d);
-    str_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\">\n", LEFT + d.n * STAVE + 6, HEIGHT);
+    str_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\">\n", LEFT + N_STAGE_STAVES * STAVE + 6,
+               HEIGHT);
     add_title(&d);
     add_scale(&d);
     for (int i = 0; i < d.n; i++)

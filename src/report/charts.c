@@ -155,10 +155,6 @@ static const struct chart {
      ""},
 };
 
-static const char *const totals[] = {"loader_asked_bytes",   "io_read_bytes",    "io_write_bytes",
-                                     "io_called_read_bytes", "disk_read_bytes",  "disk_write_bytes",
-                                     "store_read_bytes",     "store_write_bytes"};
-
 static const struct {
     const char *column, *label;
 } labels[] = {
@@ -202,14 +198,6 @@ static const struct {
     {"ingest_latency_mean_ms", "mean"},
     {"ingest_latency_max_ms", "longest"},
 };
-
-int charts_is_total(const char *column)
-{
-    for (size_t i = 0; i < COUNT_OF(totals); i++)
-        if (strcmp(column, totals[i]) == 0)
-            return 1;
-    return 0;
-}
 
 static const char *behind_gpu(const char *column)
 {
@@ -273,7 +261,7 @@ static void add_series(struct making *m, size_t run, enum run_table table, const
     str_add_json(&m->series, column);
     str_add(&m->series, ", \"label\": ");
     str_add_json(&m->series, label.s);
-    str_printf(&m->series, ", \"total\": %s}", charts_is_total(column) ? "true" : "false");
+    str_printf(&m->series, ", \"total\": %s}", samples_is_total(column) ? "true" : "false");
     str_release(&label);
 }
 
@@ -349,7 +337,7 @@ static int is_known(const char *column)
         for (size_t k = 0; k < CHART_COLUMNS && charts[i].columns[k]; k++)
             if (is_meant(column, charts[i].columns[k]))
                 return 1;
-    return charts_is_total(column);
+    return samples_is_total(column);
 }
 
 static void add_unknown(struct making *m, const char *column)

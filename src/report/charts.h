@@ -10,7 +10,5 @@
 void charts_add(const struct folder *runs, size_t n_runs, struct str *json, struct str *blocks);
 /* The name that people know a column by. */
 void charts_add_label(struct str *out, const char *column);
-/* A column that counts up: differences of it mean something, not its values. */
-int charts_is_total(const char *column);
 
 #endif

@@ -73,41 +73,28 @@ static void read_stages(struct folder *f)
 /* ---- samples.csv, ingest.csv ---- */
 
 /* The wall clock puts what several starts of a run wrote on one line. */
-static void add_seconds(struct folder *f, struct table *t, const char *name)
+static void note_times(struct folder *f, const struct samples *s)
 {
-    const double *ms = table_find(t, "time_ms");
-    size_t at;
-
-    if (!ms) {
-        folder_note(f, "%s has no column time_ms and is left out.", name);
-        table_release(t);
-        return;
-    }
-    at = table_add_column(t, "seconds");
-    ms = table_find(t, "time_ms");
-    for (size_t i = 0; i < t->n_rows; i++) {
+    for (size_t i = 0; i < s->n_rows; i++) {
         if (isnan(f->start_ms))
-            f->start_ms = ms[i];
-        t->columns[at].v[i] = (ms[i] - f->start_ms) / 1e3;
-        if (!(f->last_ms >= ms[i]))
-            f->last_ms = ms[i];
+            f->start_ms = s->time_ms[i];
+        if (!(f->last_ms >= s->time_ms[i]))
+            f->last_ms = s->time_ms[i];
     }
 }
 
-static void read_csv(struct folder *f, struct table *t, const char *name)
+static void read_csv(struct folder *f, const char *name, struct samples *s, struct table *t)
 {
     char *const path = file_join(f->dir, name);
-    size_t n_torn;
 
     if (file_exists(path)) {
-        if (table_read_csv(t, path, &n_torn) < 0)
-            folder_note(f, "%s can not be read: it names no columns.", name);
-        else {
-            if (n_torn)
-                folder_note(f, "%s: %zu %s cut or damaged and left out.", name, n_torn,
-                            n_torn == 1 ? "line is" : "lines are");
-            add_seconds(f, t, name);
-        }
+        if (samples_read(path, NULL, s) < 0)
+            folder_note(f, "%s can not be read: %s.", name, err_reason());
+        if (s->n_left_out)
+            folder_note(f, "%s: %zu %s cut or damaged and left out.", name, s->n_left_out,
+                        s->n_left_out == 1 ? "line is" : "lines are");
+        note_times(f, s);
+        table_take(t, s, f->start_ms);
     }
     free(path);
 }
@@ -162,8 +149,8 @@ static void read_all(struct folder *f)
     f->profile = read_doc(f, "profile.json");
     read_stages(f);
     folder_read_events(f);
-    read_csv(f, &f->samples, "samples.csv");
-    read_csv(f, &f->ingest, "ingest.csv");
+    read_csv(f, "samples.csv", &f->measured, &f->samples);
+    read_csv(f, "ingest.csv", &f->ingested, &f->ingest);
     add_ingest_span(f);
     note_what_is_missing(f);
 }
@@ -193,6 +180,8 @@ void folder_release(struct folder *f)
     table_release(&f->evaluations);
     table_release(&f->samples);
     table_release(&f->ingest);
+    samples_release(&f->measured);
+    samples_release(&f->ingested);
     file_names_release(&f->bad_samples);
     file_names_release(&f->notes);
     file_names_release(&f->warnings);

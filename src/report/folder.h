@@ -29,8 +29,10 @@ struct folder {
     size_t n_stages;
     /* seconds first in each: since the first event, by the wall clock. steps: seconds, samples,
      * epoch, step, loss, learning_rate, samples_per_s, data_wait_ratio; evaluations: seconds,
-     * samples, epoch, quality, eval_loss. samples, ingest: the columns of the files behind it. */
+     * samples, epoch, quality, eval_loss. samples, ingest: what table_take makes of the two below.
+     */
     struct table steps, evaluations, samples, ingest;
+    struct samples measured, ingested; /* samples.csv, ingest.csv */
     struct span *spans;
     size_t n_spans;
     struct file_names bad_samples; /* at most a hundred: where and why */

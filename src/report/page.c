@@ -54,11 +54,27 @@ static int write_page(const struct page *p, const char *path)
     return rc;
 }
 
+static int has_file(const char *dir, const char *name)
+{
+    char *const path = file_join(dir, name);
+    const int there = file_exists(path);
+
+    free(path);
+    return there;
+}
+
+static int make_page(const char *dir, struct page *p)
+{
+    if (has_file(dir, "study.json"))
+        return report_study(dir, p);
+    return has_file(dir, "set.json") ? report_set(dir, p) : report_run(dir, p);
+}
+
 int report_write(const char *dir, char **path)
 {
     char *const file = file_join(dir, "report.html");
     struct page p = {.title = STR_INIT};
-    int rc = report_run(dir, &p);
+    int rc = make_page(dir, &p);
 
     if (rc == 0)
         rc = write_page(&p, file);

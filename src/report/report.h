@@ -30,5 +30,10 @@ void page_add(const struct page *p, struct str *out);
 /* The pages, by what a folder holds. */
 int report_run(const char *dir, struct page *p);
 int report_runs(const char *const *dirs, size_t n, struct page *p);
+int report_set(const char *dir, struct page *p);
+int report_study(const char *dir, struct page *p);
+/* The section with the charts of these runs, and what page.js draws them from. */
+struct folder;
+void report_add_charts(const struct folder *runs, size_t n, struct page *p);
 
 #endif

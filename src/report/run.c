@@ -1,16 +1,15 @@
 /* The page of one run. */
 #include "base/err.h"
-
 #include "report/barrel.h"
 #include "report/charts.h"
 #include "report/report.h"
 #include "report/sections.h"
 #include "report/text.h"
 
-static void add_charts(const struct folder *f, struct page *p)
+void report_add_charts(const struct folder *runs, size_t n, struct page *p)
 {
     str_add(&p->json, "{\"kind\": \"run\"");
-    charts_add(f, 1, &p->json, &p->blocks);
+    charts_add(runs, n, &p->json, &p->blocks);
     str_add(&p->json, "}");
     section_begin(&p->body, "curves", "Over time");
     str_add(&p->body, "<noscript><p class=\"quiet\">The charts need JavaScript; the tables do not."
@@ -29,7 +28,7 @@ static void add_body(const struct folder *f, struct page *p)
     section_begin(&p->body, "staves", "The staves");
     barrel_add(&b, &p->body);
     section_end(&p->body);
-    add_charts(f, p);
+    report_add_charts(f, 1, p);
     section_add_epochs(f, &p->body);
     section_add_phases(f, &p->body);
     section_add_conditions(f, &p->body);
@@ -48,10 +47,4 @@ int report_run(const char *dir, struct page *p)
     add_body(&f, p);
     folder_release(&f);
     return 0;
-}
-
-int report_runs(const char *const *dirs, size_t n, struct page *p)
-{
-    (void)n;
-    return report_run(dirs[0], p);
 }

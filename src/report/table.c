@@ -6,9 +6,6 @@
 
 #include "base/err.h"
 
-enum { MOST_COLUMNS = 4096, MOST_WORDS = 64 };
-static const size_t most_bytes = (size_t)2 << 30;
-
 void table_release(struct table *t)
 {
     for (size_t i = 0; i < t->n_columns; i++) {
@@ -62,118 +59,23 @@ const double *table_find(const struct table *t, const char *name)
     return NULL;
 }
 
-double table_word(struct table *t, const char *word)
+void table_take(struct table *t, const struct samples *s, double start_ms)
 {
-    for (size_t i = 0; i < t->words.n; i++)
-        if (strcmp(t->words.all[i], word) == 0)
-            return (double)i;
-    if (!*word || t->words.n == MOST_WORDS)
-        return NAN;
-    file_names_add(&t->words, xstrdup(word));
-    return (double)(t->words.n - 1);
-}
+    static const char *const keys[] = {"time_ms", "elapsed_s", "seconds", "phase", "epoch"};
+    const int has_phases = s->n_phases > 0 && *s->phases[0];
+    const size_t n_keys = has_phases ? COUNT_OF(keys) : 3;
 
-/* ---- reading ---- */
+    for (size_t i = 0; i < n_keys + s->n_columns; i++)
+        table_add_column(t, i < n_keys ? keys[i] : s->names[i - n_keys]);
+    for (size_t i = 0; has_phases && i < s->n_phases; i++)
+        file_names_add(&t->words, xstrdup(s->phases[i]));
+    for (size_t row = 0; row < s->n_rows; row++) {
+        const double ms = s->time_ms[row];
+        const double values[] = {ms, s->elapsed_s[row], (ms - start_ms) / 1e3, s->phase[row],
+                                 s->epoch[row] ? (double)s->epoch[row] : NAN};
 
-/* The next cell of a line: ends it with a zero byte; NULL behind the last one. */
-static char *next_cell(char **at)
-{
-    char *const cell = *at, *end;
-
-    if (!cell)
-        return NULL;
-    end = cell + strcspn(cell, ",");
-    *at = *end ? end + 1 : NULL;
-    *end = '\0';
-    return cell;
-}
-
-static size_t count_cells(const char *line)
-{
-    size_t n = 1;
-
-    for (; *line; line++)
-        n += *line == ',';
-    return n;
-}
-
-static double cell_value(struct table *t, const char *name, const char *cell)
-{
-    char *end;
-    double v;
-
-    if (!*cell)
-        return NAN;
-    if (strcmp(name, "phase") == 0)
-        return table_word(t, cell);
-    v = strtod(cell, &end);
-    return *end == '\0' && isfinite(v) ? v : NAN;
-}
-
-static void read_row(struct table *t, char *line)
-{
-    const size_t row = table_add_row(t);
-    char *at = line, *cell;
-
-    for (size_t i = 0; (cell = next_cell(&at)); i++)
-        t->columns[i].v[row] = cell_value(t, t->columns[i].name, cell);
-}
-
-/* The next line, its end a zero byte; *whole: it had a newline. NULL at the end. */
-static char *next_line(char **at, int *whole)
-{
-    char *const line = *at, *const end = line + strcspn(line, "\n");
-
-    if (!*line)
-        return NULL;
-    *whole = *end == '\n';
-    *at = end + *whole;
-    if (end > line && end[-1] == '\r')
-        end[-1] = '\0';
-    *end = '\0';
-    return line;
-}
-
-static int read_header(struct table *t, char *line, const char *path)
-{
-    char *at = line, *cell;
-
-    if (!line || count_cells(line) > MOST_COLUMNS || !*line)
-        return err(E_DATA, "%s names no columns in its first line", path);
-    while ((cell = next_cell(&at)))
-        table_add_column(t, cell);
-    return 0;
-}
-
-static void read_rows(struct table *t, char *at, size_t *n_torn)
-{
-    int whole;
-
-    for (char *line; (line = next_line(&at, &whole));)
-        if (whole && count_cells(line) == t->n_columns)
-            read_row(t, line);
-        else
-            ++*n_torn;
-}
-
-int table_read_csv(struct table *t, const char *path, size_t *n_torn)
-{
-    char *text, *at;
-    int rc, whole = 0;
-    size_t n;
-
-    *n_torn = 0;
-    TRY(file_read(path, most_bytes, &text, &n));
-    for (char *zero = text; (zero = memchr(zero, '\0', n - (size_t)(zero - text)));)
-        *zero = '?'; /* blocks that a crash left unwritten */
-    at = text;
-    rc = read_header(t, next_line(&at, &whole), path);
-    if (rc == 0 && !whole)
-        rc = err(E_DATA, "%s ends inside its first line", path);
-    if (rc == 0)
-        read_rows(t, at, n_torn);
-    free(text);
-    if (rc < 0)
-        table_release(t);
-    return rc;
+        table_add_row(t);
+        for (size_t i = 0; i < n_keys + s->n_columns; i++)
+            t->columns[i].v[row] = i < n_keys ? values[i] : s->columns[i - n_keys][row];
+    }
 }

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "trace/samples.h"
 
 struct table_column {
     char *name;
@@ -27,13 +28,9 @@ size_t table_add_column(struct table *t, const char *name);
 size_t table_add_row(struct table *t);
 /* The cells of a column, or NULL. */
 const double *table_find(const struct table *t, const char *name);
-/* The number of a word of the column phase; it is added when it is new. */
-double table_word(struct table *t, const char *word);
-
-/* Reads a file of lines with commas, the first of which names the columns. Lines that have another
- * number of cells are left out and counted in *n_torn: a killed program may leave half a line. E_IO
- * when there is no such file, E_DATA when it names no columns. */
-int table_read_csv(struct table *t, const char *path, size_t *n_torn);
+/* Fills an empty table with what was measured: time_ms, elapsed_s, seconds (since start_ms), where
+ * there are phases phase and epoch, and then the columns of s. */
+void table_take(struct table *t, const struct samples *s, double start_ms);
 
 /* How a table travels in a page. Appends to json the description
  *     {"n": rows, "words": [...], "columns": [{"name": .., "scale": .., "id": "c7"}, ...]}

@@ -114,7 +114,8 @@ void text_add_percent(struct str *out, double ratio)
     if (!isfinite(ratio))
         str_add(out, "–");
     else if (fabs(ratio) < 1e6)
-        str_printf(out, "%.*f %%", fabs(ratio) < 0.9995 || ratio == 1 ? 1 : 0, 100 * ratio);
+        str_printf(out, "%s%.*f %%", ratio < 0 ? "−" : "", fabs(ratio) < 0.9995 ? 1 : 0,
+                   100 * fabs(ratio));
     else
         str_printf(out, "%.3g %%", 100 * ratio);
 }

@@ -305,6 +305,10 @@ async function draw(chart) {
     } else
         chart.drawn = new Chart(chart.canvas, { type: "line", data: { datasets }, options: options(chart), plugins: [marks] });
     chart.stale = false;
+    if (!root.dataset.drawn) {
+        root.dataset.drawn = "some";
+        performance.mark("drawn");
+    }
     placeCursor(chart);
 }
 
@@ -455,12 +459,13 @@ async function csvOf(spec) {
     return lines.join("\n") + "\n";
 }
 
-async function saveCsv(spec) {
-    const url = URL.createObjectURL(new Blob([await csvOf(spec)], { type: "text/csv" }));
-    const link = el("a", { href: url, download: spec.id + ".csv" });
-    link.click();
+function saveText(name, words) {
+    const url = URL.createObjectURL(new Blob([words], { type: "text/csv" }));
+    el("a", { href: url, download: name + ".csv" }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
 }
+
+const saveCsv = async spec => saveText(spec.id, await csvOf(spec));
 
 /* ---- the page around the charts ---- */
 
@@ -570,6 +575,7 @@ async function extent(by) {
 
 function recolour() {
     for (const chart of charts) {
+        if (chart.redo) { chart.redo(); continue; }
         makeLegend(chart);
         if (chart.drawn) draw(chart);
     }
@@ -584,7 +590,8 @@ function themes() {
         before = root.dataset.theme;
         root.dataset.theme = "light";
         for (const chart of charts)
-            if (chart.drawn) {
+            if (chart.redo) chart.redo();
+            else if (chart.drawn) {
                 chart.drawn.data.datasets.forEach((d, i) => {
                     d.borderColor = d.backgroundColor = look(chart, chart.spec.series[i]).colour;
                 });
@@ -599,6 +606,98 @@ function navigation() {
     const nav = document.getElementById("nav");
     for (const h of document.querySelectorAll("main section > h2"))
         nav.append(el("a", { href: "#" + h.parentElement.id }, h.textContent));
+}
+
+/* ---- a study: the mean of each condition and between what ends it lies ---- */
+
+function studyOptions(labels, xUnit, yUnit, xTitle) {
+    const soft = colour("--soft"), line = colour("--line"), font = { family: colour("--sans"), size: 11.5 };
+    const scale = (unit, title) => ({
+        beginAtZero: true, grid: { color: line, drawTicks: false, borderColor: line },
+        title: { display: !!title, text: title, color: soft, font },
+        ticks: { color: soft, font, maxTicksLimit: 7, padding: 6, callback: v => text(v, unit) },
+    });
+    const names = {
+        type: "category", labels, grid: { display: false, borderColor: line },
+        ticks: { color: colour("--ink"), font, autoSkip: false, crossAlign: "far",
+            callback(v) { return wrapped(this.getLabelForValue(v)); } },
+    };
+    return {
+        animation: false, responsive: true, maintainAspectRatio: false, indexAxis: labels ? "y" : "x",
+        plugins: { legend: { display: false }, tooltip: { enabled: false } }, events: [],
+        layout: { padding: { right: 16 } },
+        scales: labels ? { x: scale(xUnit, xTitle), y: names }
+            : { x: { type: "linear", ...scale(xUnit, xTitle) }, y: scale(yUnit) },
+    };
+}
+
+/* Lines of at most some thirty letters. */
+function wrapped(words) {
+    const lines = [""];
+    for (const word of words.split(" "))
+        if (lines[lines.length - 1].length + word.length > 30) lines.push(word);
+        else lines[lines.length - 1] += (lines[lines.length - 1] ? " " : "") + word;
+    return lines;
+}
+
+/* A thin line from end to end over each mean. */
+const ends = {
+    id: "ends",
+    afterDatasetsDraw(chart) {
+        const { ctx, scales } = chart, flat = chart.options.indexAxis === "y";
+        chart.data.datasets[0].ends.forEach((pair, i) => {
+            if (!pair || !isFinite(pair[0]) || !isFinite(pair[1])) return;
+            const at = chart.getDatasetMeta(0).data[i], along = flat ? scales.x : scales.y;
+            const [a, b] = pair.map(v => along.getPixelForValue(v)), cap = 4;
+            ctx.save();
+            ctx.strokeStyle = colour("--ink");
+            ctx.lineWidth = 1.5;
+            ctx.beginPath();
+            if (flat) for (const [x, y, u, v] of [[a, at.y, b, at.y], [a, at.y - cap, a, at.y + cap], [b, at.y - cap, b, at.y + cap]]) { ctx.moveTo(x, y); ctx.lineTo(u, v); }
+            else for (const [x, y, u, v] of [[at.x, a, at.x, b], [at.x - cap, a, at.x + cap, a], [at.x - cap, b, at.x + cap, b]]) { ctx.moveTo(x, y); ctx.lineTo(u, v); }
+            ctx.stroke();
+            ctx.restore();
+        });
+    },
+};
+
+function studyChart(spec) {
+    const canvas = el("canvas", { role: "img", "aria-label": spec.title }), plot = el("div", { class: "plot" }, canvas);
+    plot.style.height = spec.height + "px";
+    const csv = el("button", { type: "button", class: "csv", "aria-label": "CSV of " + spec.title }, "CSV");
+    csv.addEventListener("click", () => saveText(spec.id, studyCsv()));
+    const make = () => new Chart(canvas, {
+        type: spec.labels ? "bar" : "scatter",
+        data: { datasets: [{ data: spec.values, ends: spec.ends, backgroundColor: colour(spec.colour), borderColor: colour(spec.colour),
+            maxBarThickness: 22, pointRadius: 5 }] },
+        options: studyOptions(spec.labels, spec.xUnit, spec.yUnit, spec.xTitle), plugins: [ends],
+    });
+    let drawn;
+    charts.push({ redo() { if (drawn) drawn.destroy(); drawn = make(); } });
+    return el("figure", { class: "chart", id: "chart-" + spec.id },
+        el("header", {}, el("h3", {}, spec.title), el("small", {}, spec.note), csv), plot);
+}
+
+function studyCsv() {
+    const names = ["condition", "workload", "rate", "least", "most", "slowdown", "low", "high", "ingest", "ingest_p99_ms"];
+    return [names.join(","), ...data.points.map(p => names.map(n => p[n] === undefined ? "" : cell(String(p[n]))).join(","))].join("\n") + "\n";
+}
+
+function studyCharts() {
+    const several = new Set(data.points.map(p => p.workload)).size > 1;
+    const labelled = p => several ? p.workload + ": " + p.condition : p.condition;
+    const rated = data.points.filter(p => p.rate !== undefined), slow = data.points.filter(p => p.slowdown !== undefined);
+    const fed = slow.filter(p => p.ingest > 0), grid = el("div", { class: "grid-charts study" });
+    const height = n => 70 + 40 * n;
+    if (slow.length) grid.append(studyChart({ id: "slowdown", title: "Slower than without", note: "with the interval that the repeats leave",
+        labels: slow.map(labelled), values: slow.map(p => p.slowdown), ends: slow.map(p => [p.low, p.high]), xUnit: "ratio", colour: "--c1", height: height(slow.length) }));
+    if (rated.length) grid.append(studyChart({ id: "rate", title: "Training rate", note: "mean, and from the least to the most of the repeats",
+        labels: rated.map(labelled), values: rated.map(p => p.rate), ends: rated.map(p => [p.least, p.most]), xUnit: "", xTitle: data.unit + " per second", colour: "--c0", height: height(rated.length) }));
+    if (fed.length) grid.append(studyChart({ id: "slowdown-by-ingest", title: "Slowdown against ingest", note: "with the interval that the repeats leave",
+        values: fed.map(p => ({ x: p.ingest, y: p.slowdown })), ends: fed.map(p => [p.low, p.high]), xUnit: "B/s", yUnit: "ratio", xTitle: "written beside the training", colour: "--c1", height: 300 }));
+    document.getElementById("study-charts").append(grid);
+    for (const chart of charts) chart.redo();
+    root.dataset.drawn = "all";
 }
 
 /* Charts are drawn when they come near the window, and the others when there is time. */
@@ -625,6 +724,7 @@ async function start() {
     const place = document.getElementById("charts");
     themes();
     navigation();
+    if (data.kind === "study") { studyCharts(); return; }
     if (!place) return;
     if (!data.charts.length) {
         place.append(el("p", { class: "quiet" }, "Nothing was measured over time."));
