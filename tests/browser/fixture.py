@@ -27,8 +27,8 @@ DATA_BYTES = 1.9e9
 class Run:
     def __init__(self, folder, hours, hz, devices):
         self.folder, self.seconds, self.hz, self.devices = folder, hours * 3600, hz, devices
-        source = random.Random(7)
-        self.drawn = [source.gauss(0, 1) for _ in range(9973)]
+        self.random = random.Random(7)
+        self.drawn = [self.random.gauss(0, 1) for _ in range(9973)]
         self.at = 0
         self.init = INIT_S * self.seconds
         self.epoch = (self.seconds - self.init) / EPOCHS
@@ -68,7 +68,7 @@ def samples(run):
     total = [0.0] * 6
     n, gap = int(run.seconds * run.hz), 1 / run.hz
     for i in range(n):
-        t = (i + 1) * gap
+        t, run.at = (i + 1) * gap, run.random.randrange(9973)
         phase, epoch = run.phase(t)
         works, ingest = phase != "init", run.ingests(t)
         reads = noise(run, (38e6 if phase != "evaluate" else 24e6) * (0.8 if ingest else 1), 0.12) if works else 2e6
