@@ -32,6 +32,17 @@ static void add_fact(struct str *out, const char *before, const char *text)
     str_add(out, "</li>");
 }
 
+/* "2026-11-30T01:56:53Z" as "2026-11-30 01:56 UTC"; what is of another form as it is. */
+static void add_start(const char *utc, struct str *out)
+{
+    char *const text = utc && strlen(utc) == 20 && utc[10] == 'T' && utc[19] == 'Z'
+                           ? xasprintf("%.10s %.5s UTC", utc, utc + 11)
+                           : xstrdup(utc ? utc : "");
+
+    add_fact(out, "", text);
+    free(text);
+}
+
 static void add_facts(const struct folder *f, struct str *out)
 {
     const double seed = doc_number(f->run, "seed");
@@ -42,7 +53,7 @@ static void add_facts(const struct folder *f, struct str *out)
     add_fact(out, "", workload ? workload : doc_text(f->profile, "workload"));
     add_fact(out, "preset ", doc_text(f->run, "preset"));
     add_fact(out, "on ", doc_text(f->run, "host"));
-    add_fact(out, "", doc_text(f->run, "started_utc"));
+    add_start(doc_text(f->run, "started_utc"), out);
     if (isfinite(seed)) {
         str_printf(&text, "%.0f", seed);
         add_fact(out, "seed ", text.s);
@@ -182,7 +193,9 @@ void section_add_head(const struct folder *f, const struct summary *s, const str
 
 static void add_value(struct str *out, const char *name, const cJSON *v)
 {
-    if (cJSON_IsString(v))
+    if (cJSON_IsNull(v))
+        str_add(out, "none");
+    else if (cJSON_IsString(v))
         text_add(out, v->valuestring);
     else if (cJSON_IsNumber(v) && strstr(name, "seed") == NULL)
         text_add_by_unit(out, name, v->valuedouble);
@@ -211,7 +224,8 @@ static void add_members(struct str *out, const cJSON *object)
     str_add(out, "<table class=\"pairs\"><tbody>\n");
     cJSON_ArrayForEach(v, object)
     {
-        if (cJSON_IsObject(v) || cJSON_IsArray(v) || cJSON_IsNull(v))
+        if (cJSON_IsObject(v) || cJSON_IsArray(v) || cJSON_IsNull(v) ||
+            (v->string && strcmp(v->string, "words") == 0)) /* stands above already */
             continue;
         str_add(out, "<tr><th scope=\"row\">");
         add_name(out, v->string ? v->string : "");

@@ -176,5 +176,7 @@ void text_add_label(struct str *out, const char *column, const char **unit)
             *p = ' ';
     str_add(out, words);
     *unit = u ? u->word : "";
+    if (strcmp(*unit, "B/s") == 0)
+        str_add(out, " rate"); /* beside a total of the same name */
     free(words);
 }
