@@ -303,6 +303,21 @@ static void a_word_for_zero(void **state)
     str_release(&domain);
 }
 
+/* Whatever the setting is now. */
+static void default_as_json(void **state)
+{
+    static const char *const expected[] = {"false", "\"lars\"", "64", "1073741824", "0.1", "null"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct str out = STR_INIT;
+
+        opt_add_default_json(&rows[i], &out);
+        assert_string_equal(out.s, expected[i]);
+        str_release(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +335,7 @@ int main(void)
         T(text_and_back),
         T(a_word_for_zero),
         T(json_has_types),
+        T(default_as_json),
     };
 
     return cmocka_run_group_tests_name("opt", tests, NULL, NULL);

@@ -1,16 +1,20 @@
 /* The page of a run: what may be missing, cut or hostile in its folder, and what stands on it. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
 #include "base/err.h"
 #include "base/file.h"
 #include "report/report.h"
+#include "report/table.h"
 #include "report/text.h"
 #include "scratch.h"
 
@@ -203,6 +207,171 @@ static void test_no_run(void **state)
     assert_non_null(strstr(err_reason(), "no run is here"));
 }
 
+/* ---- several runs ---- */
+
+static char *page_with_name(const char *dir, const char *name)
+{
+    char *const path = file_join(dir, name), *text;
+    size_t n;
+
+    assert_int_equal(file_read(path, 1 << 24, &text, &n), 0);
+    free(path);
+    return text;
+}
+
+static void test_compare(void **state)
+{
+    char *const a = file_join(*state, "a"), *const b = file_join(*state, "b");
+    char *const out = file_join(*state, "c.html"), *page;
+    const char *const dirs[] = {a, b};
+
+    put_run(a);
+    put_run(b);
+    put(b, "result.json",
+        "{\"status\": \"steps done\", \"samples_per_s\": 32.438, \"run_ns\": 5e9, \"exit_code\": "
+        "0}");
+    put(b, "run.json",
+        "{\"unit\": \"images\", \"host\": \"other\", \"options\": {\"data\": {\"num-threads\": "
+        "5}}}");
+    if (report_compare(dirs, 2, out) < 0)
+        fail_msg("%s", err_reason());
+    page = page_with_name(*state, "c.html");
+    assert_has(page, "<h1>a trained at 64.9 images/s and b at 32.4, which is 50 % less.</h1>");
+    assert_has(page, "<th scope=\"row\">num-threads</th><td>2</td><td>5</td>");
+    assert_has(page, "<th scope=\"row\">host</th><td>&quot;&lt;b&gt;&amp;&quot;</td>");
+    assert_has(page, "\"runs\": [\"a\", \"b\"]");
+    assert_has(page, "\"run\": 1, \"table\": 6, \"column\": \"cpu_process_percent\"");
+    free(page);
+    free(a);
+    free(b);
+    free(out);
+}
+
+/* A study's own words are text, and only folders in it are linked to. */
+static void test_study(void **state)
+{
+    char *page;
+
+    put(*state, "study.json",
+        "{\"kind\": \"study\", \"words\": \"It <costs> 5 %.\", \"unit\": \"images\", \"repeats\": "
+        "3, "
+        "\"smallest_difference_ratio\": 0.03, \"conditions\": [{\"name\": \"ingest & all\"}], "
+        "\"runs\": "
+        "[{\"dir\": \"run-01\", \"condition\": 0, \"repeat\": 1, \"stands\": true}, {\"dir\": "
+        "\"../../x\", \"condition\": 7, \"stands\": false, \"why\": \"<no>\"}], \"table\": "
+        "[{\"workload\": \"w\", \"condition\": 0, \"n\": 3, \"train_samples_per_s\": {\"mean\": "
+        "50, "
+        "\"least\": 49, \"most\": 51}, \"slowdown\": {\"ratio\": 0.05, \"low\": -0.01, \"high\": "
+        "0.09, "
+        "\"told_apart\": false}}]}");
+    page = page_of(*state);
+    assert_has(page, "<h1>It &lt;costs&gt; 5 %.</h1>");
+    assert_has(page, "<a href=\"run-01/report.html\">run-01</a>");
+    assert_null(strstr(page, "href=\"../"));
+    assert_has(page, "does not stand: &lt;no&gt;");
+    assert_has(page, "5.0 %<small>−1.0 % to 9.0 %, may be noise</small>");
+    assert_has(page, "\"condition\": \"ingest \\u0026 all\", \"workload\": \"w\", \"rate\": 50");
+    free(page);
+}
+
+static void test_set(void **state)
+{
+    char *const dir = file_join(*state, "run-1"), *page;
+
+    put_run(dir);
+    put(*state, "set.json",
+        "{\"runs\": [{\"folder\": \"run-1\", \"state\": \"finished\", \"minutes\": 3.2}, "
+        "{\"folder\": "
+        "\"run-2\", \"state\": \"waiting\"}]}");
+    page = page_of(*state);
+    assert_has(page, "<a href=\"run-1/report.html\">run-1</a>");
+    assert_has(page, "waiting");
+    free(page);
+    free(dir);
+}
+
+/* ---- columns ---- */
+
+static unsigned digit_of(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *const at = strchr(digits, c);
+
+    assert_non_null(at);
+    return (unsigned)(at - digits);
+}
+
+/* Unpacks what table.h says of a column, into n items of so many bytes. */
+static void unpack(const char *coded, size_t n, size_t width, unsigned char *items)
+{
+    unsigned char packed[4096], planes[4096];
+    uLongf size = sizeof(planes);
+    size_t n_packed = 0;
+
+    for (; *coded != '<'; coded += 4) {
+        const unsigned v = digit_of(coded[0]) << 18 | digit_of(coded[1]) << 12 |
+                           (coded[2] == '=' ? 0 : digit_of(coded[2]) << 6) |
+                           (coded[3] == '=' ? 0 : digit_of(coded[3]));
+        packed[n_packed++] = (unsigned char)(v >> 16);
+        packed[n_packed++] = (unsigned char)(v >> 8);
+        packed[n_packed++] = (unsigned char)v;
+    }
+    assert_int_equal(uncompress(planes, &size, packed, n_packed), Z_OK);
+    assert_int_equal(size, n * width);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < width; k++)
+            items[i * width + k] = planes[k * n + i];
+}
+
+/* Packs the numbers and demands the very same back; returns the scale. */
+static double packed_and_back(const double *v, size_t n)
+{
+    struct table t = {0};
+    struct str json = STR_INIT, blocks = STR_INIT;
+    const char *const prefix = "<script type=\"text/plain\" id=\"c7\">";
+    double scale, whole, reals[64];
+    int32_t steps[64];
+    int id = 7;
+
+    table_add_column(&t, "x");
+    for (size_t i = 0; i < n; i++) {
+        const size_t row = table_add_row(&t);
+
+        t.columns[0].v[row] = v[i];
+    }
+    table_pack(&t, &json, &blocks, &id);
+    assert_int_equal(id, 8);
+    assert_int_equal(
+        sscanf(strstr(json.s, "\"scale\": "), "\"scale\": %lf, \"from\": %lf", &scale, &whole), 2);
+    assert_int_equal(strncmp(blocks.s, prefix, strlen(prefix)), 0);
+    unpack(blocks.s + strlen(prefix), n, scale > 0 ? 4 : 8,
+           scale > 0 ? (unsigned char *)steps : (unsigned char *)reals);
+    for (size_t i = 0; i < n; i++) {
+        if (scale > 0)
+            reals[i] = steps[i] == INT32_MIN ? NAN : (whole += steps[i]) / scale;
+        assert_true(reals[i] == v[i] || (isnan(reals[i]) && isnan(v[i])));
+    }
+    table_release(&t);
+    str_release(&json);
+    str_release(&blocks);
+    return scale;
+}
+
+static void test_pack(void **state)
+{
+    static const double times[] = {NAN, 1796041500000, 1796041500100, NAN, 1796041500201};
+    static const double cents[] = {0.1, 172.35, NAN, -3.2, 0};
+    static const double odd[] = {1.0 / 3, 1e300, NAN, -1e-300}, far[] = {0, 4294967296.0};
+    static const double none[] = {NAN, NAN};
+
+    (void)state;
+    assert_true(packed_and_back(times, COUNT_OF(times)) == 1);
+    assert_true(packed_and_back(cents, COUNT_OF(cents)) == 100);
+    assert_true(packed_and_back(odd, COUNT_OF(odd)) == 0);
+    assert_true(packed_and_back(far, COUNT_OF(far)) == 0);
+    assert_true(packed_and_back(none, COUNT_OF(none)) == 1);
+}
+
 static void assert_number(void (*add)(struct str *, double), double v, const char *expected)
 {
     struct str out = STR_INIT;
@@ -239,6 +408,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cut, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_killed, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_no_run, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_compare, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_study, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_set, scratch_open, scratch_close),
+        cmocka_unit_test(test_pack),
         cmocka_unit_test(test_text),
     };
 

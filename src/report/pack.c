@@ -33,10 +33,24 @@ static double whole_of(double v, double scale)
     return fabs(w) < 0x1p53 && w / scale == v ? w : NAN;
 }
 
-/* Differences in 32 bits; 0 when some do not fit. */
-static int to_differences(const double *v, size_t n, double scale, int32_t *out)
+/* How a column is packed: see table.h. */
+struct packing {
+    double scale, from;
+};
+
+/* The first cell that is known as a whole number, or 0. */
+static double first_of(const double *v, size_t n, double scale)
 {
-    double before = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(v[i]))
+            return isnan(whole_of(v[i], scale)) ? 0 : whole_of(v[i], scale);
+    return 0;
+}
+
+/* Differences in 32 bits; 0 when some do not fit. */
+static int to_differences(const double *v, size_t n, struct packing p, int32_t *out)
+{
+    double before = p.from;
 
     for (size_t i = 0; i < n; i++) {
         double w;
@@ -45,7 +59,7 @@ static int to_differences(const double *v, size_t n, double scale, int32_t *out)
             out[i] = INT32_MIN;
             continue;
         }
-        w = whole_of(v[i], scale);
+        w = whole_of(v[i], p.scale);
         if (!(fabs(w - before) < 0x1p31))
             return 0;
         out[i] = (int32_t)(w - before);
@@ -79,20 +93,22 @@ static void add_packed(struct str *out, const void *items, size_t n, size_t widt
     free(planes);
 }
 
-/* Returns the scale. */
-static double pack_column(const double *v, size_t n, struct str *out)
+static struct packing pack_column(const double *v, size_t n, struct str *out)
 {
     int32_t *const whole = xmalloc((n + 1) * sizeof(*whole));
 
-    for (double scale = 1; scale <= 1e6; scale *= 10)
-        if (to_differences(v, n, scale, whole)) {
+    for (double scale = 1; scale <= 1e6; scale *= 10) {
+        const struct packing p = {scale, first_of(v, n, scale)};
+
+        if (to_differences(v, n, p, whole)) {
             add_packed(out, whole, n, sizeof(*whole));
             free(whole);
-            return scale;
+            return p;
         }
+    }
     free(whole);
     add_packed(out, v, n, sizeof(*v));
-    return 0;
+    return (struct packing){0};
 }
 
 void table_pack(const struct table *t, struct str *json, struct str *blocks, int *next_id)
@@ -104,14 +120,15 @@ void table_pack(const struct table *t, struct str *json, struct str *blocks, int
     }
     str_add(json, "], \"columns\": [");
     for (size_t i = 0; i < t->n_columns; i++) {
-        double scale;
+        struct packing p;
 
         str_printf(blocks, "<script type=\"text/plain\" id=\"c%d\">", *next_id);
-        scale = pack_column(t->columns[i].v, t->n_rows, blocks);
+        p = pack_column(t->columns[i].v, t->n_rows, blocks);
         str_add(blocks, "</script>\n");
         str_add(json, i ? ", {\"name\": " : "{\"name\": ");
         str_add_json(json, t->columns[i].name);
-        str_printf(json, ", \"scale\": %.0f, \"id\": \"c%d\"}", scale, (*next_id)++);
+        str_printf(json, ", \"scale\": %.0f, \"from\": %.0f, \"id\": \"c%d\"}", p.scale, p.from,
+                   (*next_id)++);
     }
     str_add(json, "]}");
 }

@@ -33,12 +33,12 @@ const double *table_find(const struct table *t, const char *name);
 void table_take(struct table *t, const struct samples *s, double start_ms);
 
 /* How a table travels in a page. Appends to json the description
- *     {"n": rows, "words": [...], "columns": [{"name": .., "scale": .., "id": "c7"}, ...]}
- * and to blocks one script element a column with that id: base64 of zlib of the cells. scale >= 1:
- * each cell is a whole number / scale, stored as the difference to the cell before it, in 32 bits
- * with the least number for a cell that is not known, all first bytes before all second bytes and
- * so on. scale 0: doubles, bytes in the same order. Little endian; every value survives exactly.
- * next_id numbers the elements of a page. */
+ *     {"n": rows, "words": [...], "columns": [{"name": .., "scale": .., "from": .., "id": "c7"},
+ * ...]} and to blocks one script element a column with that id: base64 of zlib of the cells. scale
+ * >= 1: each cell is a whole number / scale, stored as the difference to the known cell before it
+ * (the first one: to from), in 32 bits, the least number standing for a cell that is not known; of
+ * all cells the first bytes before the second bytes and so on. scale 0: doubles, bytes in the same
+ * order. Little endian; every value survives exactly. next_id numbers the elements of a page. */
 void table_pack(const struct table *t, struct str *json, struct str *blocks, int *next_id);
 
 #endif

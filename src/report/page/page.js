@@ -80,7 +80,7 @@ async function unpack(column, n) {
         for (let i = 0, from = k * n; i < n; i++) joined[i * width + k] = planes[from + i];
     if (!column.scale) return new Float64Array(joined.buffer);
     const steps = new Int32Array(joined.buffer), out = new Float64Array(n);
-    for (let i = 0, whole = 0; i < n; i++)
+    for (let i = 0, whole = column.from; i < n; i++)
         out[i] = steps[i] === -2147483648 ? NaN : (whole += steps[i]) / column.scale;
     return out;
 }
