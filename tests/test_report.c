@@ -18,6 +18,8 @@
 #include "report/text.h"
 #include "scratch.h"
 
+#define NB "\xc2\xa0" /* between a number and its unit */
+
 /* A folder's name; it can hold anything but a slash. */
 #define HOSTILE_NAME "a<script>alert(1)<!--\"'&\x1b[31m\xff"
 
@@ -80,8 +82,9 @@ static void test_whole(void **state)
 
     put_run(*state);
     page = page_of(*state);
-    assert_has(page, "<h1>Reached 81.45 % top-1 in 3 min 15 s; compute is the shortest stave at "
-                     "64.9 images/s; the data came from the page cache.</h1>");
+    assert_has(page, "<h1>Reached 81.45" NB "% top-1 in 3" NB "min 15" NB
+                     "s; compute is the shortest stave at "
+                     "64.9" NB "images/s; the data came from the page cache.</h1>");
     /* 2 threads * 10000 samples / 0.5 s */
     assert_has(page, "<th scope=\"row\">decode</th><td class=\"n\">40,000</td>");
     assert_has(page, "<th scope=\"row\">copy</th><td class=\"n\">1,000</td>");
@@ -193,7 +196,7 @@ static void test_killed(void **state)
     page = page_of(*state);
     assert_has(page,
                "<h1>Did not end: it was killed, or is still at work; the last sign of life came "
-               "after 60 s, at 25 % top-1.</h1>");
+               "after 60" NB "s, at 25" NB "% top-1.</h1>");
     assert_has(page, "<li>events.jsonl: 1 line is cut or damaged and left out.</li>");
     assert_has(page, "did not end");
     free(page);
@@ -269,7 +272,7 @@ static void test_study(void **state)
     assert_has(page, "<a href=\"run-01/report.html\">run-01</a>");
     assert_null(strstr(page, "href=\"../"));
     assert_has(page, "does not stand: &lt;no&gt;");
-    assert_has(page, "5.0 %<small>−1.0 % to 9.0 %, may be noise</small>");
+    assert_has(page, "5.0" NB "%<small>−1.0" NB "% to 9.0" NB "%, may be noise</small>");
     assert_has(page, "\"condition\": \"ingest \\u0026 all\", \"workload\": \"w\", \"rate\": 50");
     free(page);
 }
@@ -388,14 +391,14 @@ static void test_text(void **state)
     assert_number(text_add_number, -1234, "−1,234");
     assert_number(text_add_number, 4.388, "4.39");
     assert_number(text_add_number, 1.0 / 0.0, "–");
-    assert_number(text_add_seconds, 59.96, "60 s");
-    assert_number(text_add_seconds, 119.6, "2 min 0 s");
-    assert_number(text_add_seconds, 3599.7, "1 h 0 min");
-    assert_number(text_add_seconds, 86400 * 3 + 7200, "3 d 2 h");
-    assert_number(text_add_seconds, 0.85, "850 ms");
-    assert_number(text_add_bytes, 999.6, "1 kB");
-    assert_number(text_add_bytes, 25276514304.0, "25.3 GB");
-    assert_number(text_add_percent, 0.9996, "100 %");
+    assert_number(text_add_seconds, 59.96, "60" NB "s");
+    assert_number(text_add_seconds, 119.6, "2" NB "min 0" NB "s");
+    assert_number(text_add_seconds, 3599.7, "1" NB "h 0" NB "min");
+    assert_number(text_add_seconds, 86400 * 3 + 7200, "3" NB "d 2" NB "h");
+    assert_number(text_add_seconds, 0.85, "850" NB "ms");
+    assert_number(text_add_bytes, 999.6, "1" NB "kB");
+    assert_number(text_add_bytes, 25276514304.0, "25.3" NB "GB");
+    assert_number(text_add_percent, 0.9996, "100" NB "%");
 }
 
 int main(void)

@@ -9,13 +9,13 @@
 #include "base/file.h"
 #include "cli/only.h"
 #include "cli/origins.h"
+#include "cli/page.h"
 #include "cli/run.h"
 #include "cli/run_folder.h"
 #include "cli/run_set.h"
 #include "cli/seed.h"
 #include "cli/set_drive.h"
 #include "cli/setup.h"
-#include "report/report.h"
 #include "train/loop.h"
 #include "train/stop.h"
 
@@ -144,16 +144,6 @@ static int write_export(const struct run *r, int code)
     return code > EXIT_WORLD ? code : EXIT_WORLD;
 }
 
-/* What a person looks at first, made of what the run left. */
-static void write_page(const char *dir)
-{
-    char *path = NULL;
-
-    if (report_write(dir, &path) < 0)
-        warning("the run's page is not written: %s; stave report %s does it", err_reason(), dir);
-    free(path);
-}
-
 static void add_origins(struct run *r)
 {
     struct origins o;
@@ -199,7 +189,7 @@ static int finish(struct run *r, int rc)
         code = rc == 0 && code != EXIT_UNTRUSTWORTHY ? EXIT_WORLD : code;
     }
     machine_warn_changes(&r->setup.machine);
-    write_page(r->dir);
+    page_write(r->dir);
     run_print_result(r);
     return write_export(r, code);
 }

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "cli/child.h"
 #include "cli/command.h"
+#include "cli/page.h"
 #include "cli/run_folder.h"
 #include "cli/set_options.h"
 #include "cli/set_report.h"
@@ -352,6 +353,7 @@ static int drive(struct drive *d)
         err_print("", err_reason());
         code = command_exit_code(code);
     }
+    page_write(d->set.dir);
     report(d, code);
     return code;
 }

@@ -15,6 +15,7 @@
 #include "cli/child.h"
 #include "cli/command.h"
 #include "cli/copy_in.h"
+#include "cli/page.h"
 #include "cli/run_folder.h"
 #include "cli/seed.h"
 #include "cli/set_options.h"
@@ -434,6 +435,7 @@ static int drive(struct drive *d, size_t n)
     if (code)
         return code;
     code = make_runs(d);
+    page_write(d->study.dir);
     if (code >= 0)
         report(d);
     if (code == EXIT_NOT_REACHED)

@@ -88,7 +88,7 @@ void summary_find(const struct folder *f, struct summary *s)
 void summary_add_quality(const struct summary *s, double quality, struct str *out)
 {
     if (s->is_ratio && isfinite(quality))
-        str_printf(out, "%.4g %%", 100 * quality);
+        str_printf(out, "%.4g\xc2\xa0%%", 100 * quality);
     else
         text_add_number(out, quality);
 }
@@ -162,7 +162,7 @@ static void add_stave(const struct barrel *b, struct str *out)
     if (b->level > 0) {
         str_add(out, " at ");
         text_add_number(out, b->level);
-        str_printf(out, " %s/s", b->unit);
+        str_printf(out, "\xc2\xa0%s/s", b->unit);
     }
 }
 

@@ -7,6 +7,9 @@
 
 #include "base/err.h"
 
+/* A space at which no line breaks: between a number and its unit. */
+#define NB "\xc2\xa0"
+
 void text_add(struct str *out, const char *s)
 {
     struct str plain = STR_INIT;
@@ -83,15 +86,17 @@ void text_add_seconds(struct str *out, double s)
     if (!isfinite(s) || s < 0 || s > 1e12)
         text_add_number(out, s);
     else if (s < 1)
-        str_printf(out, "%.3g ms", s * 1e3);
+        str_printf(out, "%.3g" NB "ms", s * 1e3);
     else if (s < 99.95)
-        str_printf(out, "%.3g s", s);
+        str_printf(out, "%.3g" NB "s", s);
     else if (whole < 3600)
-        str_printf(out, "%.0f min %.0f s", floor(whole / 60), fmod(whole, 60));
+        str_printf(out, "%.0f" NB "min %.0f" NB "s", floor(whole / 60), fmod(whole, 60));
     else if (whole < 2 * 86400)
-        str_printf(out, "%.0f h %.0f min", floor(whole / 3600), floor(fmod(whole, 3600) / 60));
+        str_printf(out, "%.0f" NB "h %.0f" NB "min", floor(whole / 3600),
+                   floor(fmod(whole, 3600) / 60));
     else
-        str_printf(out, "%.0f d %.0f h", floor(whole / 86400), floor(fmod(whole, 86400) / 3600));
+        str_printf(out, "%.0f" NB "d %.0f" NB "h", floor(whole / 86400),
+                   floor(fmod(whole, 86400) / 3600));
 }
 
 void text_add_bytes(struct str *out, double n)
@@ -106,7 +111,7 @@ void text_add_bytes(struct str *out, double n)
     for (; fabs(n) >= 999.5 && i + 1 < COUNT_OF(units); i++)
         n /= 1000;
     text_add_number(out, n);
-    str_printf(out, " %s", units[i]);
+    str_printf(out, NB "%s", units[i]);
 }
 
 void text_add_percent(struct str *out, double ratio)
@@ -114,10 +119,10 @@ void text_add_percent(struct str *out, double ratio)
     if (!isfinite(ratio))
         str_add(out, "–");
     else if (fabs(ratio) < 1e6)
-        str_printf(out, "%s%.*f %%", ratio < 0 ? "−" : "", fabs(ratio) < 0.9995 ? 1 : 0,
+        str_printf(out, "%s%.*f" NB "%%", ratio < 0 ? "−" : "", fabs(ratio) < 0.9995 ? 1 : 0,
                    100 * fabs(ratio));
     else
-        str_printf(out, "%.3g %%", 100 * ratio);
+        str_printf(out, "%.3g" NB "%%", 100 * ratio);
 }
 
 /* ---- units at the end of names ---- */
@@ -161,7 +166,7 @@ void text_add_by_unit(struct str *out, const char *name, double v)
         text_add_seconds(out, v);
     else {
         text_add_number(out, v);
-        str_printf(out, *word ? " %s" : "%s", word);
+        str_printf(out, *word ? NB "%s" : "%s", word);
     }
 }
 
