@@ -105,13 +105,24 @@ function growth(x, total) {
     return out;
 }
 
+/* The rows where a column that is known at few of them is known, so that its line does not break. */
+function dense(series, by, x, y) {
+    const kept = series.kept || (series.kept = {});
+    if (kept[by]) return kept[by];
+    let known = 0;
+    for (const v of y) known += !isNaN(v);
+    if (known * 2 >= y.length) return kept[by] = { x, y };
+    const has = (_, i) => !isNaN(y[i]);
+    return kept[by] = { x: x.filter(has), y: y.filter(has) };
+}
+
 async function load(series, by) {
     const [x, raw] = await Promise.all([column(series.table, by), column(series.table, series.column)]);
     if (series.total) {
         const seconds = await column(series.table, "seconds");
         return { x, y: series.rates || (series.rates = growth(seconds, raw)) };
     }
-    return { x, y: raw };
+    return x && raw ? dense(series, by, x, raw) : { x, y: raw };
 }
 
 /* The first i with x[i] >= v. */
@@ -275,6 +286,8 @@ function options(chart) {
             },
             y: {
                 beginAtZero: chart.spec.id !== "quality" && chart.spec.id !== "loss", grace: "4%",
+                /* One width, so that the axes of time lie below each other. */
+                afterFit(scale) { scale.width = 64; },
                 grid: { color: line, drawTicks: false, borderColor: line },
                 ticks: { color: soft, font, maxTicksLimit: 5, padding: 6, 
                     callback: v => text(v, short(chart.spec.unit) ? chart.spec.unit : "") },
@@ -358,7 +371,8 @@ function placeCursor(chart) {
     style.display = visible ? "block" : "none";
     if (visible) {
         style.left = drawn.scales.x.getPixelForValue(at) + "px";
-        style.height = area.bottom + "px";
+        style.top = area.top + "px";
+        style.height = area.height + "px";
     }
     chart.spec.series.forEach((series, i) => {
         const { x, y } = chart.data[i];
@@ -410,7 +424,8 @@ function listen(chart) {
         style.display = "block";
         style.left = a + "px";
         style.width = b - a + "px";
-        style.height = chart.drawn.chartArea.bottom + "px";
+        style.top = chart.drawn.chartArea.top + "px";
+        style.height = chart.drawn.chartArea.height + "px";
     });
     plot.addEventListener("pointerup", event => {
         if (from === null) return;
