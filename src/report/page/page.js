@@ -285,7 +285,8 @@ function options(chart) {
                 },
             },
             y: {
-                beginAtZero: chart.spec.id !== "quality" && chart.spec.id !== "loss", grace: "4%",
+                beginAtZero: chart.spec.id !== "quality" && chart.spec.id !== "loss",
+                grace: ["%", "ratio"].includes(chart.spec.unit) ? 0 : "4%",
                 /* One width, so that the axes of time lie below each other. */
                 afterFit(scale) { scale.width = 64; },
                 grid: { color: line, drawTicks: false, borderColor: line },
