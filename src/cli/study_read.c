@@ -31,7 +31,7 @@ static int read_text(const cJSON *object, const char *name, char **out)
 {
     const char *const text = text_of(object, name);
 
-    if (!text)
+    if (!text || !*text)
         return err(E_DATA, "it has no text %s", name);
     *out = xstrdup(text);
     return 0;
@@ -41,7 +41,7 @@ static char *optional_text(const cJSON *object, const char *name)
 {
     const char *const text = text_of(object, name);
 
-    return text ? xstrdup(text) : NULL;
+    return text && *text ? xstrdup(text) : NULL; /* an empty one is not written */
 }
 
 static int read_alone(const cJSON *object, enum study_alone *out)
