@@ -317,7 +317,8 @@ static int small_is_expected(const char *name)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(name, names[i]) == 0)
             return 1;
-    return sscanf(name, "mlperf.%d.log", &n) == 1 || name[0] == '.';
+    return sscanf(name, "mlperf.%d.log", &n) == 1 || sscanf(name, "samples.%d.csv", &n) == 1 ||
+           name[0] == '.';
 }
 
 /* Every file of the folder is one of a run's, and can be read. */

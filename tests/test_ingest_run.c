@@ -293,6 +293,22 @@ static void supervisor_that_is_killed(void **state)
     release(&r);
 }
 
+/* Nobody is there to mend anything, until somebody asks for it. */
+static void both_are_killed(void **state)
+{
+    const char *const dir = *state;
+    struct running r = start(dir, "");
+
+    kill(r.supervisor, SIGSTOP);
+    free(end(&r, SIGKILL, 1000 + SIGKILL));
+    kill(r.supervisor, SIGKILL);
+    assert_int_equal(names_in(r.run_dir, "stave-ingest-"), 1);
+    clock_sleep_ns(300000000);
+    free(program_run(dir, 0, "clean %s/r", dir));
+    assert_nothing_left(dir);
+    release(&r);
+}
+
 static void run_that_ends_in_its_warm_up(void **state)
 {
     const char *const dir = *state;
@@ -318,6 +334,7 @@ int main(void)
         TEST(run_that_is_killed),
         TEST(fio_that_is_killed),
         TEST(supervisor_that_is_killed),
+        TEST(both_are_killed),
         TEST(run_that_ends_in_its_warm_up),
     };
 

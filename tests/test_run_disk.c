@@ -284,7 +284,9 @@ static void something_stands_in_the_way(void **state)
                                         CHECKPOINT_PREVIOUS ".tmp",
                                         "result.json",
                                         "result.json.tmp",
-                                        "stages.csv"};
+                                        "stages.csv",
+                                        "samples.csv",
+                                        "report.html"};
     const char *const data = *state;
     char *const straight = run_straight(data);
     int ended[5] = {0};

@@ -159,10 +159,10 @@ def documents(run, quality):
               for e, r in enumerate([1.0, .96, .95, .94, .95, .96, .95, .95])]
     run.write("result.json", json.dumps({
         "status": "target reached", "metric": "top1", "target": 0.88, "quality": quality, "best_quality": quality,
-        "best_epoch": 8, "epoch_count": 8, "steps": 1000, "samples_trained": 128000, "run_ns": round((run.seconds - run.init) * 1e9),
+        "best_epoch": 8, "epochs": 8, "steps": 1000, "samples_trained": 128000, "run_ns": round((run.seconds - run.init) * 1e9),
         "init_ns": round(run.init * 1e9), "train_ns": round(train * 1e9), "eval_ns": round(0.12 * run.seconds * 1e9),
         "data_wait_ns": round(0.021 * train * 1e9), "samples_per_s": 128000 / train, "exit_code": 0, "bad_samples": 2,
-        "epochs": epochs, "origin": "disk",
+        "data_epochs": epochs, "origin": "disk",
         "origin_words": "of 15.2 GB asked for, the device delivered 14.5 GB (95.7 %)",
         "ceiling": {"how": "cgroup v2", "memory_limit_bytes": 2900000000, "cache_bytes": 475000000,
                     "words": "The run's own group may hold 475 MB beyond what it needs, a quarter of the data set."},
