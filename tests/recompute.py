@@ -236,12 +236,180 @@ def check_run(folder):
         check_epochs(folder, result, samples)
 
 
+# ---- a study (docs/study.md) ----
+
+
+def steps_of(folder, warm_s):
+    """The step events behind the warm-up: (steps, rate, share of waiting) each."""
+    start, over, before, out = None, False, 0, []
+    for e in events(folder):
+        at = e["elapsed_ns"]
+        if e["key"] == "run_start":
+            start = at
+        elif e["key"] == "epoch_stop":
+            over = True
+        elif e["key"] == "step":
+            k, before = e["step_num"] - before, e["step_num"]
+            if over and k > 0 and e.get("samples_per_s", 0) > 0:
+                out.append((k, e["samples_per_s"], e.get("data_wait_ratio", 0.0)))
+            if start is not None and (at - start) / 1e9 >= warm_s:
+                over = True
+    return out
+
+
+def run_figures(folder, run, study):
+    result = load(folder, "result.json")
+    path = os.path.join(folder, "samples.csv")
+    ours = {}
+    if "train_samples_per_s" in run:
+        steps = steps_of(folder, study["warm_s"])
+        if steps:
+            time = sum(k / r for k, r, _ in steps)
+            ours["train_samples_per_s"] = sum(k for k, _, _ in steps) / time
+            ours["wait_ratio"] = sum(w * k / r for k, r, w in steps) / time
+        else:
+            ours["train_samples_per_s"] = result["samples_per_s"]
+            ours["wait_ratio"] = result["data_wait_ns"] / result["train_ns"]
+    if "run_ns" in result:
+        ours["run_s"] = result["run_ns"] / 1e9
+    if os.path.exists(path):
+        samples = Samples(path)
+        has = lambda r: r["phase"] == "train"
+        seconds = samples.seconds(has)
+        for name in ("disk_read", "disk_write"):
+            grown = samples.growth(name + "_bytes", has) if seconds > 0 else None
+            if grown is not None:
+                ours[name + "_bytes_per_s"] = grown / seconds
+        for name in ("cpu_process_percent", "cpu_machine_percent", "memory_anon_bytes",
+                     "memory_file_bytes"):
+            mean = samples.mean(name, has)
+            if mean is not None:
+                ours[name] = mean
+        sm = [samples.mean(c, has) for c in samples.columns
+              if c.startswith("gpu") and c.endswith("_sm_percent") and "mig" not in c]
+        used = [samples.mean(c, has) for c in samples.columns
+                if c.startswith("gpu") and c.endswith("_memory_used_bytes") and "mig" not in c]
+        sm, used = [v for v in sm if v is not None], [v for v in used if v is not None]
+        if sm:
+            ours["gpu_sm_percent"] = sum(sm) / len(sm)
+        if used:
+            ours["gpu_memory_used_bytes"] = sum(used)
+    ratios = [e["delivered_ratio"] for e in result.get("data_epochs", []) if "delivered_ratio" in e]
+    if ratios:
+        ours["delivered_ratio"] = ratios[-1]
+    fio = fio_figures(folder)
+    if fio and "ingest" in result:
+        ours["ingest_bytes_per_s"] = fio["write_bytes_per_s"]
+        if "p99" in fio["latency"]:
+            ours["ingest_p99_ms"] = fio["latency"]["p99"] / 1e6
+    copied = load(folder, "copy_in.json")
+    if copied:
+        ours["ingest_bytes_per_s"] = copied["copied_bytes"] / copied["seconds"]
+    return ours
+
+
+FIGURES = ("train_samples_per_s", "wait_ratio", "run_s", "disk_read_bytes_per_s",
+           "disk_write_bytes_per_s", "cpu_process_percent", "cpu_machine_percent",
+           "memory_anon_bytes", "memory_file_bytes", "gpu_sm_percent", "gpu_memory_used_bytes",
+           "delivered_ratio", "ingest_bytes_per_s", "ingest_p99_ms")
+
+
+def deviation(values):
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1))
+
+
+def student(p, freedom):
+    """The quantile of Student's t: its density added up by Simpson's rule, then bisection."""
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / \
+        math.sqrt(freedom * math.pi)
+    density = lambda x: scale * (1 + x * x / freedom) ** (-(freedom + 1) / 2)
+
+    def below(x):
+        n, h = 4000, x / 4000
+        total = density(0) + density(x)
+        for i in range(1, n):
+            total += density(i * h) * (4 if i % 2 else 2)
+        return 0.5 + total * h / 3
+    low, high = 0.0, 700.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) < p else (low, middle)
+    return (low + high) / 2
+
+
+def check_slowdown(where, said, base, mine):
+    pairs = [1 - mine[r] / base[r] for r in sorted(base) if r in mine]
+    if not pairs:
+        return None
+    mean, n = sum(pairs) / len(pairs), len(pairs)
+    compare(f"{where} slowdown n", said.get("n"), n)
+    compare(f"{where} slowdown ratio", said.get("ratio"), mean)
+    if n < 2:
+        return None
+    sd = deviation(pairs)
+    half = student(0.975, n - 1) * sd / math.sqrt(n)
+    compare(f"{where} slowdown sd", said.get("sd"), sd)
+    compare(f"{where} slowdown low", said.get("low"), mean - half)
+    compare(f"{where} slowdown high", said.get("high"), mean + half)
+    compare(f"{where} told apart", said.get("told_apart", False),
+            mean - half > 0 or mean + half < 0)
+    return n, sd
+
+
+def check_table(folder, study):
+    spreads = []
+    for row in study["table"]:
+        where = f"{folder} {row['workload']} condition {row['condition']}"
+        runs = [r for r in study["runs"] if r.get("stands") and r["workload"] == row["workload"]]
+        mine = [r for r in runs if r["condition"] == row["condition"]]
+        compare(f"{where} n", row["n"], len(mine))
+        for figure in FIGURES:
+            values = [r[figure] for r in mine if figure in r]
+            said = row.get(figure)
+            if not values:
+                compare(f"{where} {figure}", said, None)
+                continue
+            compare(f"{where} {figure} mean", said["mean"], sum(values) / len(values))
+            compare(f"{where} {figure} least", said["least"], min(values))
+            compare(f"{where} {figure} most", said["most"], max(values))
+            if len(values) > 1:
+                compare(f"{where} {figure} sd", said["sd"], deviation(values))
+        if row["condition"] == 0 or not row.get("slowdown"):
+            continue
+        rates = lambda c: {r["repeat"]: r["train_samples_per_s"] for r in runs
+                           if r["condition"] == c and "train_samples_per_s" in r}
+        spreads.append(check_slowdown(where, row["slowdown"], rates(0), rates(row["condition"])))
+    spreads = [s for s in spreads if s]
+    if spreads:
+        n = min(s[0] for s in spreads)
+        root = math.sqrt(sum(s[1] ** 2 for s in spreads) / len(spreads))
+        compare(f"{folder} smallest difference", study.get("smallest_difference_ratio"),
+                (student(0.975, n - 1) + student(0.8, n - 1)) * root / math.sqrt(n))
+
+
+def check_study(folder, study):
+    for run in study["runs"]:
+        sub = os.path.join(folder, run["dir"])
+        check_run(sub)
+        if not run.get("stands"):
+            continue
+        ours = run_figures(sub, run, study)
+        for figure in FIGURES:
+            compare(f"{sub} of the study: {figure}", run.get(figure), ours.get(figure))
+    check_table(folder, study)
+
+
 def main():
     if len(sys.argv) < 2:
         print(__doc__)
         return 2
-    for folder in sys.argv[1:]:
-        check_run(folder.rstrip("/"))
+    for folder in (f.rstrip("/") for f in sys.argv[1:]):
+        study = load(folder, "study.json")
+        if study:
+            check_study(folder, study)
+        else:
+            check_run(folder)
     print(f"{figures} figures, {differ} differ")
     return 1 if differ or not figures else 0
 

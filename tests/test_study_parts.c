@@ -202,7 +202,7 @@ static const char events[] =
 static const char result[] =
     "{\"status\": \"steps done\", \"steps\": 49, \"samples_trained\": 490, \"run_ns\": 7500000000, "
     "\"train_ns\": 5000000000, \"data_wait_ns\": 500000000, \"samples_per_s\": 98, "
-    "\"origin\": \"disk\", \"epochs\": [{\"epoch_num\": 1, \"delivered_ratio\": 0.5}, "
+    "\"origin\": \"disk\", \"data_epochs\": [{\"epoch_num\": 1, \"delivered_ratio\": 0.5}, "
     "{\"epoch_num\": 2, "
     "\"delivered_ratio\": 0.25}], \"ingest\": {\"write_bytes_per_s\": 1e8, \"latency_ns\": "
     "{\"p99\": "

@@ -133,7 +133,7 @@ static void read_origin(const cJSON *result, struct study_run *r)
     const cJSON *epoch;
 
     snprintf(r->origin, sizeof(r->origin), "%s", text_of(result, "origin"));
-    cJSON_ArrayForEach(epoch, cJSON_GetObjectItemCaseSensitive(result, "epochs"))
+    cJSON_ArrayForEach(epoch, cJSON_GetObjectItemCaseSensitive(result, "data_epochs"))
     {
         const double ratio = number_of(epoch, "delivered_ratio");
         if (isfinite(ratio))

@@ -122,7 +122,7 @@ void fuzz_seeds(void)
         "\"steps\": 78, "
         "\"samples_trained\": 9984, \"run_ns\": 1e11, \"train_ns\": 9e10, \"data_wait_ns\": 1e6, "
         "\"origin\": "
-        "\"disk\", \"exit_code\": 0, \"epochs\": [{\"epoch_num\": 1, \"asked_bytes\": 5, "
+        "\"disk\", \"exit_code\": 0, \"data_epochs\": [{\"epoch_num\": 1, \"asked_bytes\": 5, "
         "\"origin\": \"disk\"}], "
         "\"ingest\": {\"spec\": \"a\", \"latency_ns\": {\"p50\": 5}}}\1"
         "stage,samples,busy_ns\nread,100,5000\ndecode,100,700\ncopy,100,50\ncompute,100,9000\n\1"
