@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 
 void vt_open(struct vt *v, int columns, int rows)
@@ -204,11 +205,14 @@ static void feed_from(struct pty *p, struct vt *v)
 void pty_wait(struct pty *p, struct vt *v, const char *part)
 {
     struct pollfd more = {.fd = p->master, .events = POLLIN};
+    const int64_t end = clock_ns() + (int64_t)60e9;
     char *text = vt_text(v);
 
     while (!strstr(text, part)) {
-        if (poll(&more, 1, 60000) != 1)
+        if (poll(&more, 1, 60000) != 1 || clock_ns() > end) {
+            close(p->master); /* whoever writes there must not wait for a reader */
             fail_msg("no \"%s\" within a minute in: %s", part, text);
+        }
         feed_from(p, v);
         free(text);
         text = vt_text(v);
