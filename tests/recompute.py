@@ -377,13 +377,17 @@ def check_table(folder, study):
                 compare(f"{where} {figure} sd", said["sd"], deviation(values))
         if row["condition"] == 0 or not row.get("slowdown"):
             continue
+        whole = {r["repeat"]: r.get("whole_run") for r in runs if r["condition"] == 0}
         rates = lambda c: {r["repeat"]: r["train_samples_per_s"] for r in runs
-                           if r["condition"] == c and "train_samples_per_s" in r}
+                           if r["condition"] == c and "train_samples_per_s" in r and
+                           r.get("whole_run") == whole.get(r["repeat"])}
         spreads.append(check_slowdown(where, row["slowdown"], rates(0), rates(row["condition"])))
     spreads = [s for s in spreads if s]
     if spreads:
         n = min(s[0] for s in spreads)
         root = math.sqrt(sum(s[1] ** 2 for s in spreads) / len(spreads))
+        compare(f"{folder} repeats of the smallest difference",
+                study.get("smallest_difference_repeats"), n)
         compare(f"{folder} smallest difference", study.get("smallest_difference_ratio"),
                 (student(0.975, n - 1) + student(0.8, n - 1)) * root / math.sqrt(n))
 

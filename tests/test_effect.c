@@ -106,7 +106,7 @@ static void test_one_repeat_tells_nothing(void **state)
     (void)state;
     assert_true(s.ratio == 0.5 && isnan(s.low) && isnan(s.high) && !s.told_apart);
     assert_true(isnan(effect_smallest_difference(s.sd, 1)));
-    assert_true(isnan(effect_smallest_of_all(&s, 1)));
+    assert_true(isnan(effect_smallest_of_all(&s, 1).ratio));
     assert_true(isnan(effect_spread(base, 0).mean) && isnan(effect_spread(base, 1).sd));
     assert_true(isnan(effect_ranking(rates, 1, 1).kendall_w));
     assert_int_equal(effect_ranking(rates, 1, 1).pairs, 0);
@@ -200,7 +200,8 @@ static void test_smallest_of_all(void **state)
         {.n = 3, .sd = 0.03}, {.n = 1, .sd = NAN}, {.n = 4, .sd = 0.04}};
 
     (void)state;
-    NEAR(effect_smallest_of_all(all, 3), effect_smallest_difference(sqrt(0.00125), 3), 1e-15);
+    assert_int_equal(effect_smallest_of_all(all, 3).n, 3);
+    NEAR(effect_smallest_of_all(all, 3).ratio, effect_smallest_difference(sqrt(0.00125), 3), 1e-15);
 }
 
 /* ---- the choice ---- */

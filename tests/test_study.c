@@ -99,6 +99,16 @@ static void check_table(const cJSON *study)
     assert_true(number_of(study, "smallest_difference_ratio") > 0);
 }
 
+/* Every figure of the study in DIR/s follows from the files of its runs by docs/study.md. */
+static void check_figures(const char *dir)
+{
+    char *const command = xasprintf("python3 tests/recompute.py '%s/s' >'%s/figures'", dir, dir);
+
+    if (system("python3 -c '' 2>/dev/null") == 0 && system(command) != 0)
+        fail_msg("%s", read_text(dir, "figures"));
+    free(command);
+}
+
 static void a_study_is_made(void **state)
 {
     const char *const dir = *state;
@@ -119,6 +129,7 @@ static void a_study_is_made(void **state)
     assert_true(number_of(study, "repeats") == 3);
     check_runs(out, study);
     check_table(study);
+    check_figures(dir);
     cJSON_Delete(study);
     free(out);
     free(both);
@@ -180,6 +191,7 @@ static void files_are_copied_in(void **state)
     free(copies);
     copies = read_text(dir, "next/deep/x");
     assert_string_equal(copies, "0123456789");
+    check_figures(dir);
     free(copies);
     cJSON_Delete(study);
     cJSON_Delete(report);
@@ -233,13 +245,29 @@ static void a_failed_run_is_marked(void **state)
 
 /* ---- stopping and going on ---- */
 
+/* Runs made before the study was stopped and after it have the same options. */
+static void check_alike(const char *out)
+{
+    cJSON *const before = read_json(out, "run-01/run.json"), *const after =
+                                                                 read_json(out, "run-04/run.json");
+    const cJSON *const a = member(before, "options"), *const b = member(after, "options");
+
+    assert_true(cJSON_Compare(member(a, "training"), member(b, "training"), 1));
+    assert_true(number_of(member(b, "training"), "checkpoint-every") == 1);
+    assert_string_equal(string_of(member(b, "run"), "clear-cache"), "no");
+    cJSON_Delete(before);
+    cJSON_Delete(after);
+}
+
 static void stopped_study_goes_on(void **state)
 {
     const char *const dir = *state;
     char *const out = file_join(dir, "s"), *const said = file_join(dir, "said"),
                 *const both = two_sets(dir), *const second = file_join(out, "run-02/events.jsonl"),
                 *const words = xasprintf(
-                    "-b 6 --steps 1500 --lr 0.05 --data %s --repeats 1 --out %s", both, out);
+                    "-b 6 --steps 1500 --lr 0.05 --clear-cache no --checkpoint-every 1 --data %s "
+                    "--repeats 1 --out %s",
+                    both, out);
     char *result, *again, *text;
     cJSON *study;
     pid_t pid;
@@ -263,6 +291,7 @@ static void stopped_study_goes_on(void **state)
     study = read_json(out, "study.json");
     assert_int_equal(cJSON_GetArraySize(member(study, "runs")), 4);
     assert_true(result_of(out, "run-04", "steps") == 1500);
+    check_alike(out);
     free(again);
     again = read_text(out, "run-02.interrupted-1/run.json");
     cJSON_Delete(study);
@@ -309,6 +338,8 @@ static void refused(void **state)
 static void refused_resume(void **state)
 {
     const char *const dir = *state;
+    static const char *const others[] = {"--data /a,/b", "--copy-in /a", "--conditions all",
+                                         "--clear-cache no", "--seed 12345"};
     char *said, *path;
 
     small_data(dir);
@@ -319,8 +350,13 @@ static void refused_resume(void **state)
     assert_says(said, "holds a study already");
     free(said);
     assert_int_equal(run_words(dir, NULL, &said, "--resume -b 4 --out %s/s", dir), 2);
-    assert_says(said, "have batch-size 6, and the runs of a set are alike");
+    assert_says(said, "have batch-size 6, and the runs of a study are alike");
     free(said);
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        assert_int_equal(run_words(dir, NULL, &said, "--resume %s --out %s/s", others[i], dir), 2);
+        assert_says(said, "and the runs of a study are alike; leave out --");
+        free(said);
+    }
     assert_int_equal(run_words(dir, NULL, &said, "--resume --repeats 1 --out %s/s", dir), 2);
     assert_says(said, "has 2 repeats; leave out --repeats, or give more");
     free(said);

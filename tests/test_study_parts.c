@@ -189,15 +189,20 @@ static void test_runs_alternate(void **state)
  * steps at 100/s and 30 at 50/s, of which 20 % and 10 % wait: 40 steps take 0.7 of the units in
  * which one a second takes 1, 0.02 + 0.06 of them waiting. */
 static const char events[] =
-    "{\"elapsed_ns\": 1000000000, \"key\": \"run_start\"}\n"
-    "{\"elapsed_ns\": 2000000000, \"key\": \"step\", \"step_num\": 5, \"samples_per_s\": 1}\n"
-    "{\"elapsed_ns\": 3200000000, \"key\": \"step\", \"step_num\": 9, \"samples_per_s\": 2}\n"
-    "{\"elapsed_ns\": 4000000000, \"key\": \"step\", \"step_num\": 19, \"samples_per_s\": 100, "
+    "{\"time_ms\": 1, \"type\": \"point\", \"elapsed_ns\": 1000000000, \"key\": \"run_start\"}\n"
+    "{\"time_ms\": 1, \"type\": \"point\", \"elapsed_ns\": 2000000000, \"key\": \"step\", "
+    "\"step_num\": 5, \"samples_per_s\": 1}\n"
+    "{\"time_ms\": 1, \"type\": \"point\", \"elapsed_ns\": 3200000000, \"key\": \"step\", "
+    "\"step_num\": 9, \"samples_per_s\": 2}\n"
+    "{\"time_ms\": 1, \"type\": \"point\", \"elapsed_ns\": 4000000000, \"key\": \"step\", "
+    "\"step_num\": 19, \"samples_per_s\": 100, "
     "\"data_wait_ratio\": 0.2}\n"
     "not JSON\n"
-    "{\"elapsed_ns\": 5000000000, \"key\": \"step\", \"step_num\": 49, \"samples_per_s\": 50, "
+    "{\"time_ms\": 1, \"type\": \"point\", \"elapsed_ns\": 5000000000, \"key\": \"step\", "
+    "\"step_num\": 49, \"samples_per_s\": 50, "
     "\"data_wait_ratio\": 0.1}\n"
-    "{\"elapsed_ns\": 6000000000, \"key\": \"step\", \"step_num\": 99, \"samples_per_s\": 1";
+    "{\"time_ms\": 1, \"type\": \"point\", \"elapsed_ns\": 6000000000, \"key\": \"step\", "
+    "\"step_num\": 99, \"samples_per_s\": 1";
 
 static const char result[] =
     "{\"status\": \"steps done\", \"steps\": 49, \"samples_trained\": 490, \"run_ns\": 7500000000, "
@@ -284,6 +289,58 @@ static void test_which_runs_stand(void **state)
     assert_true(look(dir, 1).stands);
 }
 
+/* Of a run that ended well under a condition; says: why it does not stand, NULL that it does. */
+static void check_under(const char *dir, struct study_condition c, const char *more,
+                        const char *says)
+{
+    struct study s = {.dir = xstrdup(dir), .conditions = &c, .n_conditions = 1, .warm_s = 1.5};
+    struct study_run r = {0};
+    char *const text = xasprintf("{\"status\": \"steps done\", \"steps\": 49, \"samples_trained\":"
+                                 " 490, \"run_ns\": 7e9, \"samples_per_s\": 98%s}",
+                                 more);
+
+    free(scratch_file(dir, "run-01/result.json", text));
+    study_look(&s, 0, 0, &r);
+    assert_int_equal(r.stands, says == NULL);
+    if (says)
+        assert_string_equal(r.why, says);
+    free(s.dir);
+    free(text);
+}
+
+static void test_conditions_that_failed(void **state)
+{
+    const struct study_condition ingest = {.ingest = "size=1M"}, memory = {.memory = "1G"},
+                                 cache = {.cache = "1G"}, copy = {.copy_in = "/d"},
+                                 alone = {
+                                     .ingest = "size=1M", .memory = "1G", .alone = ALONE_INGEST};
+    static const char limit[] = ", \"ceiling\": {\"how\": \"v2\", \"memory_limit_bytes\": 9}",
+                      good[] = ", \"ingest\": {\"error\": 0}",
+                      early[] = "it ended within its warm-up, before its condition began";
+    const char *const dir = *state;
+
+    check_under(dir, cache, limit, early);
+    check_under(dir, ingest, good, early);
+    check_under(dir, memory, limit, NULL); /* from the start */
+    check_under(dir, alone, good, NULL);
+    free(scratch_file(dir, "run-01/copy_in.json", "{\"copied_bytes\": 5}"));
+    check_under(dir, copy, "", early);
+    free(scratch_file(dir, "run-01/events.jsonl", events));
+    check_under(dir, copy, "", NULL);
+    check_under(dir, cache, limit, NULL);
+    check_under(dir, ingest, good, NULL);
+    check_under(dir, ingest, "", "nothing is known of its ingest");
+    check_under(dir, ingest, ", \"ingest\": {\"error\": 28, \"words\": \"full\"}",
+                "its ingest failed: full");
+    check_under(dir, memory, "", "there was no ceiling");
+    check_under(dir, memory, ", \"ceiling\": {\"how\": \"v2\"}", "there was no ceiling");
+    check_under(dir, cache, ", \"ceiling\": {\"how\": \"uncached reads: x\"}", NULL);
+    check_under(dir, memory, ", \"ceiling\": {\"memory_limit_bytes\": 9, \"words\": \"lost\"}",
+                "its ceiling: lost");
+    free(scratch_file(dir, "run-01/copy_in.json", "{\"copied_bytes\": 0}"));
+    check_under(dir, copy, "", "nothing was copied");
+}
+
 /* ---- lengths ---- */
 
 struct paced {
@@ -311,17 +368,22 @@ static long long length_at(const char *dir, double step_s, int *n_trials)
     struct study s = small_study(dir, "study", 1);
     struct setup setup = {0};
     struct paced p = {.step_s = step_s, .setup = &setup};
-    char *const left = file_join(dir, "length");
+    char *const others = file_join(dir, "length");
+    struct file_names names;
     long long steps;
 
+    assert_int_equal(file_mkdirs(others), 0); /* somebody else's */
     assert_int_equal(study_length(&s, 0, &setup, (struct length_trial){paced_run, &p}), 0);
     steps = s.workloads[0].steps;
     assert_int_equal(setup.settings.train.steps, steps);
     assert_int_equal(setup.settings.train.checkpoint_every, 0);
-    assert_false(file_exists(left)); /* thrown away */
+    assert_int_equal(file_list(dir, &names), 0); /* its own is thrown away */
+    assert_int_equal(names.n, 1);
+    assert_string_equal(names.all[0], "length");
+    file_names_release(&names);
     *n_trials = p.n_trials;
     study_release(&s);
-    free(left);
+    free(others);
     return steps;
 }
 
@@ -385,6 +447,13 @@ static void test_choice_is_said(void **state)
     s.runs[8].stands = 0;
     study_judge(&s, &r);
     assert_int_equal(r.rows[2].slowdown.n, 2);
+    assert_int_equal(r.smallest.n, 2);
+    study_result_release(&r);
+    /* nor is one of the whole run beside one of what is behind the warm-up */
+    s.runs[1].whole = 1;
+    study_judge(&s, &r);
+    assert_int_equal(r.rows[1].slowdown.n, 2);
+    assert_int_equal(r.rows[1].n, 3);
     study_result_release(&r);
     study_release(&s);
 }
@@ -400,6 +469,35 @@ static void test_no_choice_is_said(void **state)
     assert_says(r.words.s, "Ingest at 2 GB/s slows training by 30 %");
     assert_null(strstr(r.words.s, "up to"));
     study_result_release(&r);
+    study_release(&s);
+}
+
+static const char *words_of(const struct study *s, char *out, size_t n)
+{
+    struct study_result r;
+
+    study_judge(s, &r);
+    snprintf(out, n, "%s", r.words.s);
+    study_result_release(&r);
+    return out;
+}
+
+static void test_nothing_is_compared(void **state)
+{
+    struct study s = ingest_study(*state, (double[]){100, 99, 88}, (double[]){NAN, NAN, NAN});
+    char words[200];
+
+    s.kind = "study";
+    for (size_t i = 3; i < s.n_runs; i++)
+        s.runs[i].stands = 0;
+    assert_says(words_of(&s, words, sizeof(words)), "One repeat does not tell a difference");
+    for (size_t i = 0; i < 3; i++)
+        s.runs[i].stands = 0;
+    assert_says(words_of(&s, words, sizeof(words)),
+                "No repeat has both the first condition and another one to compare");
+    for (size_t i = 0; i < s.n_runs; i++)
+        s.runs[i].state = STUDY_WAITING;
+    assert_says(words_of(&s, words, sizeof(words)), "No run has been made yet; so far 0 of 9 runs");
     study_release(&s);
 }
 
@@ -421,6 +519,7 @@ static void test_written_and_read(void **state)
     s.runs[2].exit_code = 4;
     free(s.conditions[1].ingest);
     s.conditions[1].ingest = xstrdup("bs=4k \"x\"");
+    s.workloads[0].says_checkpoints = 1;
     assert_int_equal(study_write(&s), 0);
     text = read_text(*state, "study.json");
     if (parse(text, &again) < 0)
@@ -433,6 +532,7 @@ static void test_written_and_read(void **state)
     assert_string_equal(again.conditions[1].ingest, "bs=4k \"x\"");
     assert_string_equal(again.workloads[0].options, s.workloads[0].options);
     assert_int_equal(again.workloads[0].steps, 7);
+    assert_true(again.workloads[0].says_checkpoints && !again.workloads[0].says_evaluations);
     study_release(&again);
     study_release(&s);
     free(text);
@@ -481,9 +581,11 @@ int main(void)
         S(test_figures),
         S(test_short_run),
         S(test_which_runs_stand),
+        S(test_conditions_that_failed),
         S(test_length),
         S(test_choice_is_said),
         S(test_no_choice_is_said),
+        S(test_nothing_is_compared),
         S(test_written_and_read),
         S(test_damaged),
     };

@@ -16,8 +16,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/warm.h"
+#include "trace/event_read.h"
 
-enum { CHUNK = 1 << 20, MAX_EVENTS_BYTES = 1 << 28 };
+enum { CHUNK = 1 << 20 };
 
 struct copy_count {
     _Atomic uint64_t bytes, passes;
@@ -93,24 +95,23 @@ static int is_over(const struct copier *c)
     return atomic_load(&c->count->stop) || getppid() != c->parent;
 }
 
-/* Waits for the run's start and then for its warm-up. */
-static void wait_for_start(const struct copier *c, double warm_s)
+static void take_event(void *warm, const struct trace_event *e)
+{
+    warm_over(warm, e);
+}
+
+/* Whether the run's warm-up is over; it may end before. */
+static int wait_for_warm(const struct copier *c, double warm_s)
 {
     const int64_t a_while = 20000000;
-    int started = 0;
+    struct warm warm = {.seconds = warm_s};
+    long at = 0;
 
-    while (!started && !is_over(c)) {
-        char *text;
-        size_t n;
-
+    while (!warm.over && !is_over(c)) {
         clock_sleep_ns(a_while);
-        if (file_exists(c->events) && file_read(c->events, MAX_EVENTS_BYTES, &text, &n) == 0) {
-            started = strstr(text, "\"key\": \"run_start\"") != NULL;
-            free(text);
-        }
+        event_read_file(c->events, &at, take_event, &warm);
     }
-    for (const int64_t end = clock_ns() + (int64_t)(warm_s * 1e9); clock_ns() < end && !is_over(c);)
-        clock_sleep_ns(a_while);
+    return warm.over;
 }
 
 static int copy_bytes(const struct copier *c, int in, int out)
@@ -161,8 +162,8 @@ static _Noreturn void copy_until_stopped(struct copier *c, const char *from, dou
 
     c->buffer = xmalloc(CHUNK);
     add_files(from, &files);
-    wait_for_start(c, warm_s);
-    atomic_store(&c->count->began_ns, clock_ns());
+    if (wait_for_warm(c, warm_s))
+        atomic_store(&c->count->began_ns, clock_ns());
     while (!error && !is_over(c)) {
         error = copy_all(c, &files);
         atomic_fetch_add(&c->count->passes, !error && !is_over(c));
@@ -203,7 +204,7 @@ static int write_report(const struct copy_in *c)
     const struct copy_count *const n = c->count;
     const double bytes = (double)atomic_load(&n->bytes);
     const int64_t began = atomic_load(&n->began_ns), ended = atomic_load(&n->ended_ns);
-    const double seconds = (double)(ended - began) / 1e9;
+    const double seconds = began ? (double)(ended - began) / 1e9 : 0;
     const int error = atomic_load(&n->error);
     char *const path = file_join(c->run_dir, COPY_IN_REPORT);
     struct str out = STR_INIT;
@@ -212,7 +213,7 @@ static int write_report(const struct copy_in *c)
     str_add(&out, "{");
     json_add_text(&out, "from", c->from);
     json_add_real(&out, "copied_bytes", bytes);
-    json_add_real(&out, "seconds", began ? seconds : 0);
+    json_add_real(&out, "seconds", seconds);
     json_add_real(&out, "copied_bytes_per_s", seconds > 0 ? bytes / seconds : 0);
     json_add_real(&out, "passes", (double)atomic_load(&n->passes));
     json_add_text(&out, "error", ended == 0 ? "it was ended" : error ? strerror(error) : "");

@@ -1,7 +1,7 @@
 /* The next data set is copied in while the present one trains: a process beside a run that reads
  * all files of a folder and writes them into another, as `cp -r` does, removes what it wrote and
- * begins again, until it is stopped. It starts when the run's warm-up is over. Should the process
- * that started it die, it removes its copies and ends.
+ * begins again, until it is stopped. It starts when the run's warm-up is over (warm.h). Should the
+ * process that started it die, it removes its copies and ends.
  *
  * What it says of itself is in the run's folder, as copy_in.json: {"from":..,"copied_bytes":..,
  * "seconds":..,"copied_bytes_per_s":..,"passes":..,"error":".."}: bytes given to the file system,

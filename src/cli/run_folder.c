@@ -22,14 +22,22 @@
 
 enum { LOCK_TRIES = 10 };
 
-static void add_utc(struct str *out)
+char *run_folder_utc(void)
 {
     const time_t now = (time_t)(clock_wall_ms() / 1000);
     char text[32];
     struct tm tm;
 
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-    str_add_json(out, text);
+    return xstrdup(text);
+}
+
+static void add_utc(struct str *out)
+{
+    char *const now = run_folder_utc();
+
+    str_add_json(out, now);
+    free(now);
 }
 
 /* "model name" of the first processor, or nothing. */
@@ -248,7 +256,7 @@ int run_folder_keep(const char *dir, const char *name)
 
 int run_folder_holds_run(const char *dir)
 {
-    static const char *const names[] = {"run.json", "mlperf.log", "set.json"};
+    static const char *const names[] = {"run.json", "mlperf.log", "set.json", "study.json"};
     int found = checkpoint_exists(dir);
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {

@@ -18,9 +18,11 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
 /* Gives a file of an earlier start the next free name: mlperf.log becomes mlperf.N.log, samples.csv
  * samples.N.csv. Such a file covers one start. */
 int run_folder_keep(const char *dir, const char *name);
+/* Now, "2026-01-31T12:00:00Z", heap. */
+char *run_folder_utc(void);
 /* "runs/KINDWORKLOAD-DATE", heap. */
 char *run_folder_default(const char *kind, const char *workload);
-/* Whether a run, or a set of runs, was started here, however far it came. */
+/* Whether a run, a set of runs or a study was started here, however far it came. */
 int run_folder_holds_run(const char *dir);
 /* E_USAGE when a file written to this path would take the place of its source, a checkpoint or run
  * folder, or of a checkpoint or another file of any run folder, or of a link or a device. */

@@ -213,7 +213,7 @@ static int settle(struct drive *d)
 
 static int open_again(struct drive *d)
 {
-    struct set_origin from = {.dir = d->set.dir, .file = "set.json"};
+    struct set_origin from = {.dir = d->set.dir, .file = "set.json", .what = "set"};
 
     TRY(run_folder_lock(d->set.dir, &d->lock));
     TRY(run_set_read(&d->set));

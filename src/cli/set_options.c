@@ -10,8 +10,9 @@
 /* Options that say how the set is made, not what its runs are. */
 static int is_of_the_set(const char *name)
 {
-    static const char *const names[] = {"out",  "resume", "export", "only",       "dry-run",
-                                        "json", "runs",   "seed",   "until-sure", "keep-going"};
+    static const char *const names[] = {"out",        "resume",     "export", "only",
+                                        "dry-run",    "json",       "runs",   "seed",
+                                        "until-sure", "keep-going", "repeats"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (opt_same_name(names[i], name))
@@ -118,10 +119,11 @@ static int same_value(const struct opt_row *row, const void *settings, const cJS
 static int refuse(const struct opt_row *row, const cJSON *v, const struct set_origin *from)
 {
     char *const was = text_of(v);
-    const int rc = err(E_USAGE,
-                       "the runs in %s have %s %s, and the runs of a set are alike; leave out --%s "
-                       "or start another set",
-                       from->dir, row->name, *was ? was : "not set", row->name);
+    const int rc =
+        err(E_USAGE,
+            "the runs in %s have %s %s, and the runs of a %s are alike; leave out --%s "
+            "or start another %s",
+            from->dir, row->name, *was ? was : "not set", from->what, row->name, from->what);
 
     free(was);
     return rc;
@@ -151,8 +153,6 @@ static int restore(struct command_line *l, const cJSON *options, const struct se
     for (int i = 0; i < l->n_bound; i++) {
         const struct command_binding *const b = &l->bound[i];
         const cJSON *const table = cJSON_GetObjectItemCaseSensitive(options, b->table->owner);
-        if (is_left_out(b->table, from->leave_out))
-            continue;
         for (size_t k = 0; k < b->table->n_rows; k++)
             if (!is_of_the_set(b->table->rows[k].name))
                 TRY(restore_row(l, b, k,

@@ -24,10 +24,10 @@ void set_argv_free(char **argv);
 
 /* What a set, or a study, began with. */
 struct set_origin {
-    const char *options;   /* as command_line_add_json writes them */
-    const char *dir;       /* where that stands */
-    const char *file;      /* its name there: "set.json" */
-    const char *leave_out; /* the owner of a table that is not compared; may be NULL */
+    const char *options; /* as command_line_add_json writes them */
+    const char *dir;     /* where that stands */
+    const char *file;    /* its name there: "set.json" */
+    const char *what;    /* it is: "set", "study" */
 };
 /* Gives the line the options that a set began with. E_USAGE when the command line asks for others,
  * E_DATA when they are not this program's. */

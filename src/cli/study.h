@@ -46,6 +46,8 @@ struct study_workload {
     char *name, *unit; /* unit of a sample: "images" */
     char *options;     /* the effective ones of all tables, as JSON */
     long long steps;   /* of every run; 0: as long as the options say */
+    /* The command line said when, so that a fixed number of steps does not leave them out. */
+    int says_evaluations, says_checkpoints;
 };
 
 enum study_state { STUDY_WAITING, STUDY_DONE };
@@ -76,6 +78,13 @@ struct study {
 
 /* ---- the plan (study_plan.c) ---- */
 
+/* The values of a list with commas between, behind those that are there; all heap. */
+struct study_values {
+    char **all;
+    size_t n;
+};
+void study_split(struct study_values *v, const char *list);
+void study_values_release(struct study_values *v);
 /* Takes a condition over. */
 void study_add_condition(struct study *s, struct study_condition c);
 struct study_condition study_copy_condition(const struct study_condition *c);
@@ -112,10 +121,10 @@ struct study_row { /* of the table */
 struct study_result {
     struct study_row *rows; /* workload by workload, in the order of conditions */
     size_t n_rows;
-    double smallest;               /* difference that the repeats tell, as a ratio; NAN */
-    struct effect_ranking ranking; /* of the conditions that train, by rate; one workload */
-    int has_choice;                /* ingest: a setting was looked for */
-    struct effect_choice choice;   /* at is a condition */
+    struct effect_smallest smallest; /* difference that the repeats tell */
+    struct effect_ranking ranking;   /* of the conditions that train, by rate; one workload */
+    int has_choice;                  /* ingest: a setting was looked for */
+    struct effect_choice choice;     /* at is a condition */
     struct str choice_words, words;
 };
 /* A slowdown under this is said to cost nothing worth speaking of. */

@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/child.h"
@@ -135,16 +133,6 @@ static int start_run(struct drive *d, size_t at, struct child_end *end)
 
 /* ---- a new study ---- */
 
-static char *utc_now(void)
-{
-    const time_t now = (time_t)(clock_wall_ms() / 1000);
-    char text[32];
-    struct tm tm;
-
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-    return xstrdup(text);
-}
-
 static int check_free(const char *dir)
 {
     if (study_exists(dir))
@@ -182,7 +170,7 @@ static int describe(struct drive *d, size_t n)
 
     s->kind = d->q.kind;
     s->stave_version = xstrdup(STAVE_VERSION);
-    s->started = utc_now();
+    s->started = run_folder_utc();
     s->warm_s = d->setups[0]->conditions.warm;
     s->seed = (uint64_t)seed;
     if (seed == 0)
@@ -265,6 +253,12 @@ static int check_same(const struct drive *d, size_t n)
                    "the runs in %s are made by stave %s and this is %s; the runs of a study are "
                    "made by one program",
                    s->dir, s->stave_version, STAVE_VERSION);
+    if (command_line_says(&d->setups[0]->line, "seed") &&
+        (uint64_t)d->setups[0]->settings.train.seed != s->seed)
+        return err(E_USAGE,
+                   "the runs in %s have seed %llu, and the runs of a study are alike; leave out "
+                   "--seed or start another study",
+                   s->dir, (unsigned long long)s->seed);
     if (command_line_says(&d->setups[0]->line, "repeats") &&
         (size_t)d->q.common->repeats < s->n_repeats)
         return err(E_USAGE, "the study in %s has %zu repeats; leave out --repeats, or give more",
@@ -323,7 +317,7 @@ static int open_again(struct drive *d, size_t n)
         const struct set_origin from = {.options = s->workloads[i].options,
                                         .dir = s->dir,
                                         .file = "study.json",
-                                        .leave_out = d->q.kind};
+                                        .what = "study"};
         TRY(set_options_restore(&d->setups[i]->line, &from));
         study_apply_length(s, i, d->setups[i]);
     }
@@ -435,9 +429,10 @@ static int drive(struct drive *d, size_t n)
     if (code)
         return code;
     code = make_runs(d);
+    if (code < 0)
+        return code;
     page_write(d->study.dir);
-    if (code >= 0)
-        report(d);
+    report(d);
     if (code == EXIT_NOT_REACHED)
         fprintf(stderr, "stave: the study was stopped; --resume --out %s goes on with it\n",
                 d->study.dir);

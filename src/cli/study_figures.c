@@ -10,14 +10,14 @@
 #include "cli/copy_in.h"
 #include "cli/run_folder.h"
 #include "cli/study.h"
+#include "cli/warm.h"
+#include "trace/event_read.h"
 #include "trace/samples.h"
 
 const char *const study_figure_names[N_FIGURES] = {
 #define FIGURE(name, where, column) [FIGURE_##name] = #name,
 #include "cli/study_list.h"
 };
-
-enum { MAX_EVENTS_BYTES = 1 << 28 };
 
 static double number_of(const cJSON *object, const char *name)
 {
@@ -38,56 +38,42 @@ static const char *text_of(const cJSON *object, const char *name)
 /* Each step event speaks of the steps since the one before it: how many samples a second they took,
  * and which share of their time the training waited for data. */
 struct pace {
-    double warm_s, started_ns, last_step;
-    int warm;
+    struct warm warm;
+    double last_step;
     double steps, step_seconds, wait_seconds; /* behind the warm-up; seconds are of one sample */
 };
 
-static void take_step(struct pace *p, const cJSON *event)
+static void take_step(struct pace *p, const struct trace_event *e)
 {
-    const double step = number_of(event, "step_num"), rate = number_of(event, "samples_per_s");
-    const double waited = number_of(event, "data_wait_ratio"), n = step - p->last_step;
+    const double step = trace_find_real(e, "step_num"), rate = trace_find_real(e, "samples_per_s");
+    const double waited = trace_find_real(e, "data_wait_ratio"), n = step - p->last_step;
 
     if (!(n > 0 && rate > 0))
         return;
     p->last_step = step;
-    if (p->warm) {
+    if (p->warm.over) {
         p->steps += n;
         p->step_seconds += n / rate;
         p->wait_seconds += waited > 0 ? waited * n / rate : 0;
     }
-    p->warm |= number_of(event, "elapsed_ns") - p->started_ns >= 1e9 * p->warm_s;
 }
 
-/* The warm-up ends with the first step event that comes so long after the start, or with the first
- * epoch. */
-static void take_event(struct pace *p, const cJSON *event)
+/* The event with which the warm-up is over is of steps before that. */
+static void take_event(void *context, const struct trace_event *e)
 {
-    const char *const key = text_of(event, "key");
+    struct pace *const p = context;
 
-    if (strcmp(key, "run_start") == 0)
-        p->started_ns = number_of(event, "elapsed_ns");
-    else if (strcmp(key, "step") == 0)
-        take_step(p, event);
-    else if (strcmp(key, "epoch_stop") == 0)
-        p->warm = 1;
+    if (e->key == KEY_step)
+        take_step(p, e);
+    warm_over(&p->warm, e);
 }
 
 static void read_pace(const char *folder, struct pace *p)
 {
-    char *const path = file_join(folder, "events.jsonl"), *text;
-    size_t n;
+    char *const path = file_join(folder, "events.jsonl");
+    long at = 0;
 
-    if (file_read(path, MAX_EVENTS_BYTES, &text, &n) == 0) {
-        for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
-            cJSON *event;
-            *end = '\0';
-            event = json_parse(line, (size_t)(end - line), NULL);
-            take_event(p, event);
-            cJSON_Delete(event);
-        }
-        free(text);
-    }
+    event_read_file(path, &at, take_event, p);
     free(path);
 }
 
@@ -104,7 +90,7 @@ static void read_pace_of_all(const cJSON *result, struct study_run *r)
 static void read_training(const struct study *s, const char *folder, const cJSON *result,
                           struct study_run *r)
 {
-    struct pace p = {.warm_s = s->warm_s};
+    struct pace p = {.warm = {.seconds = s->warm_s}};
     const double samples = number_of(result, "samples_trained"), steps = number_of(result, "steps");
 
     read_pace(folder, &p);
@@ -235,6 +221,14 @@ static void say_why(const cJSON *result, struct study_run *r)
                  *status || *error ? "; " : "", r->exit_code);
 }
 
+static void refuse(struct study_run *r, const char *why, const char *more)
+{
+    if (!r->stands)
+        return;
+    r->stands = 0;
+    snprintf(r->why, sizeof(r->why), "%s%.100s", why, more);
+}
+
 /* One that stopped on its way says nothing of what copying costs. */
 static void look_at_copy(const char *folder, struct study_run *r)
 {
@@ -243,11 +237,57 @@ static void look_at_copy(const char *folder, struct study_run *r)
     const char *const error = text_of(doc, "error");
 
     r->figures[FIGURE_ingest_bytes_per_s] = number_of(doc, "copied_bytes_per_s");
-    if (r->stands && (rc < 0 || *error)) {
-        r->stands = 0;
-        snprintf(r->why, sizeof(r->why), "the copy stopped: %.100s", rc < 0 ? "no report" : error);
-    }
+    if (rc < 0 || *error)
+        refuse(r, "the copy stopped: ", rc < 0 ? "no report" : error);
+    else if (!(number_of(doc, "copied_bytes") > 0))
+        refuse(r, "nothing was copied", "");
     cJSON_Delete(doc);
+}
+
+static void look_at_ingest(const cJSON *result, struct study_run *r)
+{
+    const cJSON *const ingest = cJSON_GetObjectItemCaseSensitive(result, "ingest");
+    const double error = number_of(ingest, "error");
+
+    if (!ingest)
+        refuse(r, "nothing is known of its ingest", "");
+    else if (!(error == 0))
+        refuse(r, "its ingest failed: ", text_of(ingest, "words"));
+}
+
+static void look_at_ceiling(const cJSON *result, struct study_run *r)
+{
+    static const char uncached[] = "uncached reads";
+    const cJSON *const ceiling = cJSON_GetObjectItemCaseSensitive(result, "ceiling");
+    const char *const words = text_of(ceiling, "words");
+
+    if (*words)
+        refuse(r, "its ceiling: ", words);
+    else if (!(number_of(ceiling, "memory_limit_bytes") > 0) &&
+             strncmp(text_of(ceiling, "how"), uncached, sizeof(uncached) - 1) != 0)
+        refuse(r, "there was no ceiling", "");
+}
+
+static int is_asked_for(const char *value, const char *none)
+{
+    return value && strcmp(value, none) != 0;
+}
+
+/* A run tells what a condition costs only when the condition was there. What runs ingest alone
+ * (cmd_load.c) has no ceiling. */
+static void look_at_condition(const struct study_condition *c, const char *folder,
+                              const cJSON *result, struct study_run *r)
+{
+    const int ingest = is_asked_for(c->ingest, "off"), cache = is_asked_for(c->cache, "none");
+
+    if (c->copy_in)
+        look_at_copy(folder, r);
+    if (ingest)
+        look_at_ingest(result, r);
+    if ((cache || is_asked_for(c->memory, "none")) && c->alone != ALONE_INGEST)
+        look_at_ceiling(result, r);
+    if (r->whole && (ingest || cache || c->copy_in))
+        refuse(r, "it ended within its warm-up, before its condition began", "");
 }
 
 void study_look(const struct study *s, size_t at, int exit_code, struct study_run *out)
@@ -270,8 +310,7 @@ void study_look(const struct study *s, size_t at, int exit_code, struct study_ru
     }
     out->stands = is_done(result, exit_code) && out->figures[FIGURE_run_s] > 0;
     say_why(result, out);
-    if (c->copy_in)
-        look_at_copy(folder, out);
+    look_at_condition(c, folder, result, out);
     cJSON_Delete(result);
     free(folder);
 }

@@ -10,43 +10,31 @@
 enum { BS, RATE, JOBS, ENGINE, N_AXES, MAX_VALUES = 64 };
 static const char *const axes[N_AXES] = {"bs", "rate", "jobs", "engine"};
 
-struct axis {
-    char *values[MAX_VALUES];
-    size_t n;
-};
-
-static int split(const char *name, const char *list, struct axis *a)
+static int check_values(const char *name, const struct study_values *a)
 {
-    for (const char *p = list; p; p = *p ? p + 1 : NULL) {
-        const size_t n = strcspn(p, ",");
-
-        if (a->n == MAX_VALUES)
-            return err(E_USAGE, "--%s: more than %d values", name, MAX_VALUES);
-        a->values[a->n] = xasprintf("%.*s", (int)n, p);
-        for (size_t k = 0; k < a->n; k++)
-            if (strcmp(a->values[k], a->values[a->n]) == 0) {
-                free(a->values[a->n]);
-                return err(E_USAGE, "--%s: %s is there twice", name, a->values[k]);
-            }
-        a->n++;
-        p += n;
-    }
+    if (a->n > MAX_VALUES)
+        return err(E_USAGE, "--%s: more than %d values", name, MAX_VALUES);
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(a->all[k], a->all[i]) == 0)
+                return err(E_USAGE, "--%s: %s is there twice", name, a->all[k]);
     return 0;
 }
 
-static void release(struct axis grid[N_AXES])
+static void release(struct study_values grid[N_AXES])
 {
     for (int a = 0; a < N_AXES; a++)
-        for (size_t i = 0; i < grid[a].n; i++)
-            free(grid[a].values[i]);
+        study_values_release(&grid[a]);
 }
 
-static int read_lists(const struct grid_lists *l, struct axis grid[N_AXES])
+static int read_lists(const struct grid_lists *l, struct study_values grid[N_AXES])
 {
     const char *const lists[N_AXES] = {l->bs, l->rate, l->jobs, l->engine};
 
-    for (int a = 0; a < N_AXES; a++)
-        TRY(split(axes[a], lists[a], &grid[a]));
+    for (int a = 0; a < N_AXES; a++) {
+        study_split(&grid[a], lists[a]);
+        TRY(check_values(axes[a], &grid[a]));
+    }
     if ((l->memory && strchr(l->memory, ',')) || (l->cache && strchr(l->cache, ',')))
         return err(E_USAGE, "stave ingest takes one --memory and one --cache; stave study compares "
                             "several");
@@ -58,7 +46,7 @@ static int read_base(const char *base, struct ingest_settings *out)
     return ingest_parse(base && strcmp(base, "off") != 0 ? base : "", out);
 }
 
-static int varies(const struct axis grid[N_AXES], int a)
+static int varies(const struct study_values grid[N_AXES], int a)
 {
     int others = 0;
 
@@ -69,11 +57,11 @@ static int varies(const struct axis grid[N_AXES], int a)
 
 /* The setting at this place of the grid: its specification, and its name, of what the grid varies.
  */
-static int set_point(const struct axis grid[N_AXES], const size_t at[N_AXES],
+static int set_point(const struct study_values grid[N_AXES], const size_t at[N_AXES],
                      struct ingest_settings *s, struct str *name)
 {
     for (int a = 0; a < N_AXES; a++) {
-        const char *const value = grid[a].n ? grid[a].values[at[a]] : NULL;
+        const char *const value = grid[a].n ? grid[a].all[at[a]] : NULL;
         char *where;
         int rc;
 
@@ -99,8 +87,8 @@ static void add(struct study *s, const struct grid_lists *l, enum study_alone al
     study_add_condition(s, c);
 }
 
-static int add_point(struct study *s, const struct grid_lists *l, const struct axis grid[N_AXES],
-                     const size_t at[N_AXES])
+static int add_point(struct study *s, const struct grid_lists *l,
+                     const struct study_values grid[N_AXES], const size_t at[N_AXES])
 {
     struct ingest_settings settings;
     struct str name = STR_INIT, spec = STR_INIT;
@@ -127,7 +115,8 @@ static int add_point(struct study *s, const struct grid_lists *l, const struct a
     return rc;
 }
 
-static int add_points(struct study *s, const struct grid_lists *l, const struct axis grid[N_AXES])
+static int add_points(struct study *s, const struct grid_lists *l,
+                      const struct study_values grid[N_AXES])
 {
     size_t at[N_AXES] = {0};
     int a;
@@ -142,7 +131,7 @@ static int add_points(struct study *s, const struct grid_lists *l, const struct 
 
 int study_plan_grid(struct study *s, const struct grid_lists *lists)
 {
-    struct axis grid[N_AXES] = {{{NULL}, 0}};
+    struct study_values grid[N_AXES] = {{NULL, 0}};
     int rc = read_lists(lists, grid);
 
     if (rc == 0) {

@@ -138,6 +138,8 @@ static void add_workloads(const struct study *s, struct str *out)
         str_printf(out, "%s{\"steps\": %lld, \"unit\": ", i ? ",\n    " : "\n    ",
                    s->workloads[i].steps);
         str_add_json(out, s->workloads[i].unit);
+        json_add_flag(out, "says_evaluations", s->workloads[i].says_evaluations);
+        json_add_flag(out, "says_checkpoints", s->workloads[i].says_checkpoints);
         str_printf(out, ", \"options\": %s}", s->workloads[i].options);
     }
     str_add(out, "\n  ]");
@@ -163,9 +165,10 @@ void study_add_json(const struct study *s, const struct study_result *r, struct 
     str_add(out, "\n  ],\n  \"table\": [");
     add_table(s, r, out);
     str_add(out, "\n  ]");
-    if (isfinite(r->smallest)) {
+    if (isfinite(r->smallest.ratio)) {
         str_add(out, ",\n  \"smallest_difference_ratio\": ");
-        str_add_real(out, r->smallest);
+        str_add_real(out, r->smallest.ratio);
+        str_printf(out, ",\n  \"smallest_difference_repeats\": %zu", r->smallest.n);
     }
     add_ranking(&r->ranking, out);
     add_choice(r, out);

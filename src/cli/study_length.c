@@ -1,8 +1,10 @@
 #include "cli/study_length.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -19,16 +21,16 @@ static int says_length(const struct command_line *l)
 void study_apply_length(const struct study *s, size_t workload, struct setup *setup)
 {
     struct train_settings *const t = &setup->settings.train;
-    const struct command_line *const l = &setup->line;
+    const struct study_workload *const w = &s->workloads[workload];
 
-    t->steps = s->workloads[workload].steps;
+    t->steps = w->steps;
     if (t->steps == 0)
         return;
-    if (!command_line_says(l, "eval-every") && !command_line_says(l, "eval-offset")) {
+    if (!w->says_evaluations) {
         t->eval_every = 1000000;
         t->eval_offset = 0;
     }
-    if (!command_line_says(l, "checkpoint-every"))
+    if (!w->says_checkpoints)
         t->checkpoint_every = 0;
 }
 
@@ -44,11 +46,9 @@ static int read_seconds(const char *folder, double *out)
     return *out > 0 ? 0 : err(E_DATA, "%s/result.json does not say how long it trained", folder);
 }
 
-/* One trial of these steps: the seconds that it trained. */
-static int try_steps(const struct study *s, size_t workload, struct length_trial trial,
-                     double *seconds)
+/* The trial in this folder: the seconds that it trained. */
+static int try_in(const char *folder, size_t workload, struct length_trial trial, double *seconds)
 {
-    char *const folder = file_join(s->dir, "length");
     struct child_end end = {0};
     int rc = trial.run(trial.context, workload, folder, &end);
 
@@ -59,7 +59,23 @@ static int try_steps(const struct study *s, size_t workload, struct length_trial
                  end.code);
     if (rc == 0)
         rc = read_seconds(folder, seconds);
-    file_remove_tree(folder);
+    return rc;
+}
+
+/* One trial of these steps, in a folder that nobody else has. */
+static int try_steps(const struct study *s, size_t workload, struct length_trial trial,
+                     double *seconds)
+{
+    char *const folder = file_join(s->dir, "length-XXXXXX");
+    int rc;
+
+    if (mkdtemp(folder)) {
+        rc = try_in(folder, workload, trial, seconds);
+        file_remove_tree(folder);
+    } else {
+        rc = err(E_IO, "make a folder %s: %s", folder, strerror(errno));
+    }
+    free(folder);
     return rc;
 }
 
@@ -87,8 +103,13 @@ static int measure(struct study *s, size_t workload, struct setup *setup, struct
 
 int study_length(struct study *s, size_t workload, struct setup *setup, struct length_trial trial)
 {
-    s->workloads[workload].steps = setup->settings.train.steps;
-    if (s->workloads[workload].steps == 0 && !says_length(&setup->line))
+    struct study_workload *const w = &s->workloads[workload];
+    const struct command_line *const l = &setup->line;
+
+    w->says_evaluations = command_line_says(l, "eval-every") || command_line_says(l, "eval-offset");
+    w->says_checkpoints = command_line_says(l, "checkpoint-every");
+    w->steps = setup->settings.train.steps;
+    if (w->steps == 0 && !says_length(l))
         TRY(measure(s, workload, setup, trial));
     study_apply_length(s, workload, setup);
     return 0;

@@ -16,7 +16,7 @@ struct length_trial {
 /* Decides for one workload, says so on stderr, and applies it. */
 int study_length(struct study *s, size_t workload, struct setup *setup, struct length_trial trial);
 /* Makes the settings those of the study's runs: steps, and what would interrupt them left out
- * unless the command line says it (evaluations, checkpoints on the way). */
+ * unless the study's first command line said it (evaluations, checkpoints on the way). */
 void study_apply_length(const struct study *s, size_t workload, struct setup *setup);
 
 #endif

@@ -34,36 +34,40 @@ void study_add_condition(struct study *s, struct study_condition c)
 
 /* ---- lists of values ---- */
 
-/* What can be varied, in the order of the names of conditions. */
+/* What can be varied, in the order of the names of conditions. NULL among its values: as the
+ * workload has it, or none. */
 enum { DIM_MEMORY, DIM_CACHE, DIM_DATA, DIM_INGEST, DIM_COPY, N_DIMS };
 static const char *const dim_names[N_DIMS] = {"memory", "cache", "data", "ingest", "copy-in"};
 
-struct dim {
-    char **values; /* NULL among them: as the workload has it, or none */
-    size_t n;
-};
-
-static void add_value(struct dim *d, char *value)
+static void add_value(struct study_values *v, char *value)
 {
-    d->values = xrealloc(d->values, (d->n + 1) * sizeof(*d->values));
-    d->values[d->n++] = value;
+    v->all = xrealloc(v->all, (v->n + 1) * sizeof(*v->all));
+    v->all[v->n++] = value;
 }
 
-static void split(struct dim *d, const char *list)
+void study_split(struct study_values *v, const char *list)
 {
     for (const char *p = list; p; p = *p ? p + 1 : NULL) {
         const size_t n = strcspn(p, ",");
-        add_value(d, xasprintf("%.*s", (int)n, p));
+        add_value(v, xasprintf("%.*s", (int)n, p));
         p += n;
     }
 }
 
-static void take_lists(struct dim dims[N_DIMS], const struct study_lists *l)
+void study_values_release(struct study_values *v)
 {
-    split(&dims[DIM_MEMORY], l->memory ? l->memory : "none");
-    split(&dims[DIM_CACHE], l->cache ? l->cache : "none");
+    for (size_t i = 0; i < v->n; i++)
+        free(v->all[i]);
+    free(v->all);
+    *v = (struct study_values){0};
+}
+
+static void take_lists(struct study_values dims[N_DIMS], const struct study_lists *l)
+{
+    study_split(&dims[DIM_MEMORY], l->memory ? l->memory : "none");
+    study_split(&dims[DIM_CACHE], l->cache ? l->cache : "none");
     if (l->data)
-        split(&dims[DIM_DATA], l->data);
+        study_split(&dims[DIM_DATA], l->data);
     else
         add_value(&dims[DIM_DATA], NULL);
     for (size_t i = 0; i < l->n_ingest; i++)
@@ -75,25 +79,22 @@ static void take_lists(struct dim dims[N_DIMS], const struct study_lists *l)
         add_value(&dims[DIM_COPY], xstrdup(l->copy_in));
 }
 
-static void release_dims(struct dim dims[N_DIMS])
+static void release_dims(struct study_values dims[N_DIMS])
 {
-    for (int d = 0; d < N_DIMS; d++) {
-        for (size_t i = 0; i < dims[d].n; i++)
-            free(dims[d].values[i]);
-        free(dims[d].values);
-    }
+    for (int d = 0; d < N_DIMS; d++)
+        study_values_release(&dims[d]);
 }
 
-static int check_lists(const struct dim dims[N_DIMS])
+static int check_lists(const struct study_values dims[N_DIMS])
 {
     for (int d = 0; d < N_DIMS; d++)
         for (size_t i = 0; i < dims[d].n; i++) {
-            const char *const v = dims[d].values[i];
+            const char *const v = dims[d].all[i];
             if (v && !*v)
                 return err(E_USAGE, "--%s: an empty value in the list; write none or off",
                            dim_names[d]);
             for (size_t k = 0; v && k < i; k++)
-                if (dims[d].values[k] && strcmp(dims[d].values[k], v) == 0)
+                if (dims[d].all[k] && strcmp(dims[d].all[k], v) == 0)
                     return err(E_USAGE, "--%s: %s is there twice", dim_names[d], v);
         }
     return 0;
@@ -101,13 +102,13 @@ static int check_lists(const struct dim dims[N_DIMS])
 
 /* ---- conditions ---- */
 
-static const char *value_of(const struct dim *d, size_t at)
+static const char *value_of(const struct study_values *d, size_t at)
 {
-    return d->values[at] ? d->values[at] : "off";
+    return d->all[at] ? d->all[at] : "off";
 }
 
 /* Of what differs between conditions. */
-static char *name_of(const struct dim dims[N_DIMS], const size_t at[N_DIMS])
+static char *name_of(const struct study_values dims[N_DIMS], const size_t at[N_DIMS])
 {
     struct str name = STR_INIT;
 
@@ -123,16 +124,17 @@ static int is_writing(const char *ingest, const char *copy_in)
     return strcmp(ingest, "off") != 0 || copy_in;
 }
 
-static void add_combination(struct study *s, const struct dim dims[N_DIMS], const size_t at[N_DIMS])
+static void add_combination(struct study *s, const struct study_values dims[N_DIMS],
+                            const size_t at[N_DIMS])
 {
-    const char *const ingest = dims[DIM_INGEST].values[at[DIM_INGEST]];
-    const char *const copy_in = dims[DIM_COPY].values[at[DIM_COPY]];
+    const char *const ingest = dims[DIM_INGEST].all[at[DIM_INGEST]];
+    const char *const copy_in = dims[DIM_COPY].all[at[DIM_COPY]];
 
     study_add_condition(s, (struct study_condition){
                                .name = name_of(dims, at),
-                               .memory = copy_of(dims[DIM_MEMORY].values[at[DIM_MEMORY]]),
-                               .cache = copy_of(dims[DIM_CACHE].values[at[DIM_CACHE]]),
-                               .data = copy_of(dims[DIM_DATA].values[at[DIM_DATA]]),
+                               .memory = copy_of(dims[DIM_MEMORY].all[at[DIM_MEMORY]]),
+                               .cache = copy_of(dims[DIM_CACHE].all[at[DIM_CACHE]]),
+                               .data = copy_of(dims[DIM_DATA].all[at[DIM_DATA]]),
                                .ingest = copy_of(ingest),
                                .copy_in = copy_of(copy_in),
                                .alone = is_writing(ingest, copy_in) ? ALONE_BOTH : ALONE_TRAINING,
@@ -140,7 +142,7 @@ static void add_combination(struct study *s, const struct dim dims[N_DIMS], cons
 }
 
 /* All combinations, the last list turning fastest. */
-static int add_product(struct study *s, const struct dim dims[N_DIMS])
+static int add_product(struct study *s, const struct study_values dims[N_DIMS])
 {
     size_t at[N_DIMS] = {0};
     int d;
@@ -156,7 +158,7 @@ static int add_product(struct study *s, const struct dim dims[N_DIMS])
     return 0;
 }
 
-static int add_each_alone(struct study *s, const struct dim dims[N_DIMS])
+static int add_each_alone(struct study *s, const struct study_values dims[N_DIMS])
 {
     size_t at[N_DIMS] = {0};
 
@@ -175,7 +177,7 @@ static int add_each_alone(struct study *s, const struct dim dims[N_DIMS])
 
 int study_plan(struct study *s, const struct study_lists *lists, int product)
 {
-    struct dim dims[N_DIMS] = {{NULL, 0}};
+    struct study_values dims[N_DIMS] = {{NULL, 0}};
     int rc;
 
     take_lists(dims, lists);

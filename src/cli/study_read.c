@@ -82,6 +82,14 @@ static int read_conditions(const cJSON *list, struct study *s)
     return 0;
 }
 
+static int read_flag(const cJSON *object, const char *name, int *out)
+{
+    const cJSON *const v = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    *out = cJSON_IsTrue(v);
+    return cJSON_IsBool(v) ? 0 : err(E_DATA, "a workload in it does not say whether %s", name);
+}
+
 static int read_settings(const cJSON *object, struct study_workload *w)
 {
     const cJSON *const options = cJSON_GetObjectItemCaseSensitive(object, "options");
@@ -91,6 +99,8 @@ static int read_settings(const cJSON *object, struct study_workload *w)
     TRY(read_text(object, "unit", &w->unit));
     TRY(read_count(object, "steps", 0, 1e12, &steps));
     w->steps = (long long)steps;
+    TRY(read_flag(object, "says_evaluations", &w->says_evaluations));
+    TRY(read_flag(object, "says_checkpoints", &w->says_checkpoints));
     if (!cJSON_IsObject(options))
         return err(E_DATA, "a workload in it has no options");
     json_add_value(&text, options);

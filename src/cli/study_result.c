@@ -28,6 +28,19 @@ static void gather(const struct study *s, const struct study_row *row, enum stud
     }
 }
 
+/* The rates of every repeat that can be set beside those of the first condition: the two of a
+ * repeat are both of what is behind the warm-up, or both of the whole run. */
+static void gather_rates(const struct study *s, const struct study_row *row, double *out)
+{
+    gather(s, row, FIGURE_train_samples_per_s, out);
+    for (size_t k = 0; k < s->n_repeats; k++) {
+        const struct study_run *const first = find_run(s, row->workload, 0, k + 1);
+        const struct study_run *const r = find_run(s, row->workload, row->condition, k + 1);
+        if (first && r && first->whole != r->whole)
+            out[k] = NAN;
+    }
+}
+
 /* Of those that stand: how many, and where their data came from, "mixed" where they differ. */
 static void count_runs(const struct study *s, struct study_row *row)
 {
@@ -52,7 +65,7 @@ static void judge_row(const struct study *s, struct study_row *row, double *rate
         row->figures[f] = effect_spread(values, s->n_repeats);
     }
     gather(s, &first, FIGURE_train_samples_per_s, rates);
-    gather(s, row, FIGURE_train_samples_per_s, values);
+    gather_rates(s, row, values);
     row->slowdown = effect_slowdown(rates, values, row->condition ? s->n_repeats : 0);
     count_runs(s, row);
 }
@@ -80,7 +93,7 @@ static void judge_ranking(const struct study *s, struct study_result *out)
     for (size_t c = 0; c < s->n_conditions; c++) {
         if (s->conditions[c].alone == ALONE_INGEST)
             continue;
-        gather(s, &out->rows[c], FIGURE_train_samples_per_s, column);
+        gather_rates(s, &out->rows[c], column);
         for (size_t k = 0; k < s->n_repeats; k++)
             values[k * n + at] = column[k];
         at++;

@@ -182,9 +182,9 @@ void study_print(const struct study *s, const struct study_result *r)
         add_row(&t, s, r, &r->rows[i]);
     print_sheet(&t, 2);
     print_failures(s);
-    if (isfinite(r->smallest))
-        printf("smallest slowdown that %zu repeats tell from noise: %.1f %%\n", s->n_repeats,
-               100 * r->smallest);
+    if (isfinite(r->smallest.ratio))
+        printf("smallest slowdown that %zu repeats tell from noise: %.1f %%\n", r->smallest.n,
+               100 * r->smallest.ratio);
     print_ranking(&r->ranking);
     if (r->choice_words.len)
         printf("%s\n", r->choice_words.s);

@@ -41,10 +41,10 @@ static void add_slowdown(const struct effect_slowdown *e, struct str *out)
 /* What would have been seen. */
 static void add_noise(const struct study_result *r, struct str *out)
 {
-    if (!isfinite(r->smallest))
+    if (!isfinite(r->smallest.ratio))
         return;
     str_add(out, ", and the repeats tell differences of ");
-    study_add_percent(r->smallest, out);
+    study_add_percent(r->smallest.ratio, out);
     str_add(out, " %");
 }
 
@@ -69,12 +69,14 @@ static size_t find_worst(const struct study_result *r)
     return at;
 }
 
-static int has_intervals(const struct study_result *r)
+/* Of the comparison with the most. */
+static size_t most_pairs(const struct study_result *r)
 {
+    size_t most = 0;
+
     for (size_t i = 0; i < r->n_rows; i++)
-        if (r->rows[i].slowdown.n > 1)
-            return 1;
-    return 0;
+        most = r->rows[i].slowdown.n > most ? r->rows[i].slowdown.n : most;
+    return most;
 }
 
 /* ---- ingest ---- */
@@ -162,11 +164,16 @@ static void add_study_words(const struct study *s, struct study_result *r)
         str_printf(&r->words, "%s most, by ", s->workloads[row->workload].name);
         add_slowdown(&row->slowdown, &r->words);
         str_printf(&r->words, ", against %s", s->conditions[0].name);
-    } else if (has_intervals(r)) {
+    } else if (most_pairs(r) > 1) {
         str_add(&r->words, "No condition is slower than the first by more than noise");
         add_noise(r, &r->words);
-    } else {
+    } else if (most_pairs(r) == 1) {
         str_add(&r->words, "One repeat does not tell a difference from noise");
+    } else {
+        str_add(&r->words,
+                n_runs_done(s) == 0
+                    ? "No run has been made yet"
+                    : "No repeat has both the first condition and another one to compare");
     }
 }
 

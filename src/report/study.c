@@ -250,9 +250,11 @@ static void add_study_head(const cJSON *study, const char *dir, struct str *out)
     text_add_number(out, doc_number(study, "repeats"));
     str_add(out, " repeats of each condition</li>");
     if (isfinite(smallest)) {
-        str_add(out, "<li>differences of ");
+        str_add(out, "<li>");
+        text_add_number(out, doc_number(study, "smallest_difference_repeats"));
+        str_add(out, " of them tell differences of ");
         text_add_percent(out, smallest);
-        str_add(out, " and more can be told from noise</li>");
+        str_add(out, " and more from noise</li>");
     }
     str_add(out, "</ul>\n");
     if (doc_text(doc_get(study, "choice"), "words")) {

@@ -1,6 +1,8 @@
 #include "trace/event_read.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -88,4 +90,24 @@ int event_read(const char *line, size_t n, void (*tell)(void *context, const str
         tell_event(doc, &e, tell, context);
     cJSON_Delete(doc);
     return is_event;
+}
+
+void event_read_file(const char *path, long *at,
+                     void (*tell)(void *context, const struct trace_event *e), void *context)
+{
+    FILE *const f = fopen(path, "re");
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+
+    if (!f)
+        return;
+    if (fseek(f, *at, SEEK_SET) == 0)
+        while ((n = getline(&line, &room, f)) > 0 && line[n - 1] == '\n') {
+            *at += n;
+            line[n - 1] = '\0';
+            event_read(line, (size_t)n - 1, tell, context);
+        }
+    free(line);
+    fclose(f);
 }

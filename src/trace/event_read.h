@@ -12,4 +12,9 @@
 int event_read(const char *line, size_t n, void (*tell)(void *context, const struct trace_event *e),
                void *context);
 
+/* Tells the events of the file's lines from *at on, bytes, which moves behind the last whole line:
+ * a file that grows can be read on. One that is not there (yet) has none. */
+void event_read_file(const char *path, long *at,
+                     void (*tell)(void *context, const struct trace_event *e), void *context);
+
 #endif

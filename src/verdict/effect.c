@@ -59,7 +59,7 @@ double effect_smallest_difference(double sd, size_t n)
     return (student_quantile(0.975, df) + student_quantile(0.8, df)) * sd / sqrt((double)n);
 }
 
-double effect_smallest_of_all(const struct effect_slowdown *all, size_t n)
+struct effect_smallest effect_smallest_of_all(const struct effect_slowdown *all, size_t n)
 {
     double squares = 0;
     size_t counted = 0, fewest = 0;
@@ -70,7 +70,9 @@ double effect_smallest_of_all(const struct effect_slowdown *all, size_t n)
             squares += all[i].sd * all[i].sd;
             fewest = fewest == 0 || all[i].n < fewest ? all[i].n : fewest;
         }
-    return counted ? effect_smallest_difference(sqrt(squares / (double)counted), fewest) : NAN;
+    return (struct effect_smallest){
+        counted ? effect_smallest_difference(sqrt(squares / (double)counted), fewest) : NAN,
+        fewest};
 }
 
 /* ---- rankings ---- */

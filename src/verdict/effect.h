@@ -48,7 +48,11 @@ struct effect_slowdown effect_slowdown(const double *baseline, const double *rat
 double effect_smallest_difference(double sd, size_t n);
 /* That of a whole study: its deviation is the root of the mean of the comparisons' squares, its
  * pairs are those of the comparison that has fewest (of those with two and more). */
-double effect_smallest_of_all(const struct effect_slowdown *all, size_t n);
+struct effect_smallest {
+    double ratio; /* NAN without a comparison of two pairs */
+    size_t n;     /* the pairs that it is computed with; 0 */
+};
+struct effect_smallest effect_smallest_of_all(const struct effect_slowdown *all, size_t n);
 
 /* How well repeats agree on the order of conditions: Kendall's coefficient of concordance W
  * (Kendall and Babington Smith 1939), 1 when all orders are the same and about 1 / repeats when

@@ -91,7 +91,8 @@ void fuzz_seeds(void)
     static const char seed[] =
         "{\"kind\": \"ingest\", \"stave_version\": \"0.1.0\", \"started_utc\": "
         "\"2026-01-01T00:00:00Z\", \"seed\": 11, \"warm_s\": 2, \"workloads\": [\"resnet50\"], "
-        "\"settings\": [{\"steps\": 30, \"unit\": \"images\", \"options\": {\"a\": {\"lr\": "
+        "\"settings\": [{\"steps\": 30, \"unit\": \"images\", \"says_evaluations\": true, "
+        "\"says_checkpoints\": false, \"options\": {\"a\": {\"lr\": "
         "0.1}}}], "
         "\"repeats\": 2, \"conditions\": [{\"name\": \"training alone\", \"memory\": \"none\", "
         "\"cache\": \"none\", \"ingest\": \"off\", \"alone\": \"training\"}, {\"name\": "
