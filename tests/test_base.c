@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -454,12 +455,43 @@ static void config_survives_garbage(void **state)
     assert_in_range(refused, 400, 599);
 }
 
+struct heard {
+    size_t n;
+    char last[64];
+};
+
+static void hear(void *context, const char *text)
+{
+    struct heard *const h = context;
+
+    h->n++;
+    snprintf(h->last, sizeof(h->last), "%s", text);
+}
+
+/* The first of them, whole and in order; how many there were is known beyond. */
+static void warnings_are_kept(void **state)
+{
+    struct heard h = {0};
+
+    (void)state;
+    warnings_forget();
+    for (int i = 1; i <= WARNINGS_KEPT + 3; i++)
+        warning("number \"%d\"", i);
+    assert_int_equal(warnings_visit(hear, &h), WARNINGS_KEPT + 3);
+    assert_int_equal(h.n, WARNINGS_KEPT);
+    assert_string_equal(h.last, "number \"64\"");
+    warnings_forget();
+    assert_int_equal(warnings_visit(hear, &h), 0);
+    assert_int_equal(h.n, WARNINGS_KEPT);
+}
+
 #define S(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reasons_are_kept_and_prefixed),
+        cmocka_unit_test(warnings_are_kept),
         cmocka_unit_test(arena_aligns_zeroes_and_grows),
         cmocka_unit_test(arena_pieces_do_not_overlap),
         cmocka_unit_test(strings_grow),

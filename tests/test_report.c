@@ -202,6 +202,45 @@ static void test_killed(void **state)
     free(page);
 }
 
+static void test_warned(void **state)
+{
+    char *page;
+
+    put_run(*state);
+    put(*state, "result.json",
+        "{\"status\": \"target reached\", \"quality\": 0.5, \"run_ns\": 2e9, \"resumed\": true, "
+        "\"warnings\": [\"the <model> does not learn\", 7], \"exit_code\": 4}");
+    put(*state, "run.json",
+        "{\"options\": {\"data\": {\"num-threads\": 123456, \"seed\": 260846142685193, \"lr\": "
+        "0.0123456}}}");
+    page = page_of(*state);
+    assert_has(page, "<li>the &lt;model&gt; does not learn</li>");
+    assert_null(strstr(page, "<p>None.</p>"));
+    assert_has(page, "<h1>Reached 50" NB "% top-1 in 2" NB
+                     "s; the result does not stand: a resumed run is no timed result.</h1>");
+    assert_has(page, "<li>The run was resumed: samples.csv covers its last start only.</li>");
+    assert_has(page, "<td><code>123456</code>");
+    assert_has(page, "<td><code>260846142685193</code>");
+    assert_has(page, "<td><code>0.0123456</code>");
+    free(page);
+}
+
+/* The reason of the ingest, and a training that was not part of it. */
+static void test_ingest_alone(void **state)
+{
+    char *page;
+
+    put(*state, "result.json",
+        "{\"status\": \"ingest done\", \"run_ns\": 2e9, \"ingest\": {\"error\": 28, \"words\": "
+        "\"fio "
+        "ended: no space.\"}, \"exit_code\": 4}");
+    page = page_of(*state);
+    assert_has(page, "<h1>Made the ingest alone, without a training beside it, in 2" NB
+                     "s; the result does not stand: fio ended: no space.</h1>");
+    assert_null(strstr(page, "is not there"));
+    free(page);
+}
+
 static void test_no_run(void **state)
 {
     char *path;
@@ -250,31 +289,68 @@ static void test_compare(void **state)
     free(out);
 }
 
+/* Runs of the same name, one of them without its run.json; what only a later run has. */
+static void test_compare_names(void **state)
+{
+    char *const a = file_join(*state, "s1/run-01"), *const b = file_join(*state, "s2/run-01");
+    char *const c = file_join(*state, "last/."), *const out = file_join(*state, "c.html"), *page;
+    const char *const dirs[] = {a, b, c};
+
+    put_run(a);
+    put_run(b);
+    put(b, "run.json", "{\"numa\": \"two nodes\", \"options\": {\"new\": {\"width\": 3}}}");
+    put(c, "result.json",
+        "{\"status\": \"steps done\", \"samples_per_s\": 1, \"quality\": 0.7654, \"exit_code\": "
+        "0}");
+    assert_int_equal(report_compare(dirs, 3, out), 0);
+    page = page_with_name(*state, "c.html");
+    assert_has(page, "\"runs\": [\"s1/run-01\", \"s2/run-01\", \"last\"]");
+    assert_has(page, "<th scope=\"row\">numa</th><td>–</td><td>&quot;two nodes&quot;</td><td>not "
+                     "known</td>");
+    assert_has(page, "<th scope=\"row\">width</th><td>–</td><td>3</td><td>not known</td>");
+    assert_has(page, "76.54" NB "%</td>");
+    free(page);
+    assert_int_equal(report_compare(dirs, 1, out), 0);
+    page = page_with_name(*state, "c.html");
+    assert_has(page, "<h1>One run, run-01.</h1>");
+    free(page);
+    free(a);
+    free(b);
+    free(c);
+    free(out);
+}
+
 /* A study's own words are text, and only folders in it are linked to. */
 static void test_study(void **state)
 {
-    char *page;
+    char *const dir = file_join(*state, "a/b"), *page;
 
-    put(*state, "study.json",
+    put(*state, "a/b/run-01/report.html", "");
+    put(*state, "x/report.html", "");
+    put(dir, "study.json",
         "{\"kind\": \"study\", \"words\": \"It <costs> 5 %.\", \"unit\": \"images\", \"repeats\": "
         "3, "
         "\"smallest_difference_ratio\": 0.03, \"conditions\": [{\"name\": \"ingest & all\"}], "
         "\"runs\": "
-        "[{\"dir\": \"run-01\", \"condition\": 0, \"repeat\": 1, \"stands\": true}, {\"dir\": "
+        "[{\"dir\": \"run-01\", \"condition\": 0, \"repeat\": 1, \"stands\": true}, "
+        "{\"dir\": \"run-02\", \"workload\": \"w2\"}, {\"dir\": "
         "\"../../x\", \"condition\": 7, \"stands\": false, \"why\": \"<no>\"}], \"table\": "
         "[{\"workload\": \"w\", \"condition\": 0, \"n\": 3, \"train_samples_per_s\": {\"mean\": "
         "50, "
         "\"least\": 49, \"most\": 51}, \"slowdown\": {\"ratio\": 0.05, \"low\": -0.01, \"high\": "
         "0.09, "
-        "\"told_apart\": false}}]}");
-    page = page_of(*state);
+        "\"told_apart\": false}}], \"workloads\": [\"w\", \"w2\"]}");
+    page = page_of(dir);
     assert_has(page, "<h1>It &lt;costs&gt; 5 %.</h1>");
     assert_has(page, "<a href=\"run-01/report.html\">run-01</a>");
     assert_null(strstr(page, "href=\"../"));
+    assert_has(page, "<th scope=\"row\">run-02</th><td>w2</td>");
+    assert_has(page, "\"baseline\": \"ingest \\u0026 all\"");
     assert_has(page, "does not stand: &lt;no&gt;");
     assert_has(page, "5.0" NB "%<small>−1.0" NB "% to 9.0" NB "%, may be noise</small>");
     assert_has(page, "\"condition\": \"ingest \\u0026 all\", \"workload\": \"w\", \"rate\": 50");
     free(page);
+    free(dir);
 }
 
 static void test_set(void **state)
@@ -282,6 +358,7 @@ static void test_set(void **state)
     char *const dir = file_join(*state, "run-1"), *page;
 
     put_run(dir);
+    put(dir, "report.html", "");
     put(*state, "set.json",
         "{\"runs\": [{\"folder\": \"run-1\", \"state\": \"finished\", \"minutes\": 3.2}, "
         "{\"folder\": "
@@ -410,6 +487,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_missing, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_cut, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_killed, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_warned, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_ingest_alone, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_compare_names, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_no_run, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_compare, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_study, scratch_open, scratch_close),

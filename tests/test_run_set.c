@@ -93,9 +93,10 @@ static void one_json_document(void **state)
 static void warm_cache_is_said(void **state)
 {
     const char *const data = *state;
-    char *const rec = file_join(data, "train.rec"), *said;
+    char *const rec = file_join(data, "train.rec"), *said, *page, *text;
     const cJSON *last;
     cJSON *log, *result;
+    size_t n;
     void *map;
     int fd;
 
@@ -113,9 +114,16 @@ static void warm_cache_is_said(void **state)
     result = read_json(data, "s/run-2/result.json");
     assert_true(cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(result, "cache_cleared")));
     assert_says(string_of(result, "cache_warning"), "still in memory after posix_fadvise");
+    assert_says(cJSON_GetObjectItemCaseSensitive(result, "warnings")->child->valuestring,
+                "the page cache is not clear, and the log says so: ");
+    page = file_join(data, "s/run-2/report.html");
+    assert_int_equal(file_read(page, 1 << 24, &text, &n), 0);
+    assert_says(text, "<li>the page cache is not clear, and the log says so: ");
+    free(text);
     assert_true(number_of(result, "cache_resident_bytes") >= 4096);
     cJSON_Delete(log);
     cJSON_Delete(result);
+    free(page);
     munmap(map, 4096);
     close(fd);
     free(said);

@@ -1,6 +1,7 @@
 #include "base/err.h"
 
 #include <execinfo.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -62,6 +63,19 @@ void err_print(const char *before, const char *text)
     screen_line_end();
 }
 
+static pthread_mutex_t warned_lock = PTHREAD_MUTEX_INITIALIZER;
+static char *warned[WARNINGS_KEPT];
+static size_t n_warned;
+
+static void keep(const char *text)
+{
+    pthread_mutex_lock(&warned_lock);
+    if (n_warned < WARNINGS_KEPT)
+        warned[n_warned] = xstrdup(text);
+    n_warned++;
+    pthread_mutex_unlock(&warned_lock);
+}
+
 void warning(const char *fmt, ...)
 {
     char line[REASON_BYTES];
@@ -71,6 +85,28 @@ void warning(const char *fmt, ...)
     vsnprintf(line, sizeof(line), fmt, ap);
     va_end(ap);
     err_print("warning: ", line);
+    keep(line);
+}
+
+size_t warnings_visit(void (*visit)(void *context, const char *text), void *context)
+{
+    size_t n;
+
+    pthread_mutex_lock(&warned_lock);
+    n = n_warned;
+    for (size_t i = 0; i < n && i < WARNINGS_KEPT; i++)
+        visit(context, warned[i]);
+    pthread_mutex_unlock(&warned_lock);
+    return n;
+}
+
+void warnings_forget(void)
+{
+    pthread_mutex_lock(&warned_lock);
+    for (size_t i = 0; i < n_warned && i < WARNINGS_KEPT; i++)
+        free(warned[i]);
+    n_warned = 0;
+    pthread_mutex_unlock(&warned_lock);
 }
 
 _Noreturn void bug_at(const char *file, int line, const char *fmt, ...)

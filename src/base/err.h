@@ -34,8 +34,15 @@ const char *err_reason(void);
 /* One line on stderr: "stave: ", then before and text. Control characters, which the name of a file
  * may hold, are written as \xNN. A view that is drawn in place (base/screen.h) makes room. */
 void err_print(const char *before, const char *text);
-/* One line on stderr, prefixed "stave: warning: "; the run goes on. */
+/* One line on stderr, prefixed "stave: warning: "; the run goes on. The text is kept as well. */
 void warning(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+enum { WARNINGS_KEPT = 64 };
+/* Visits the texts of this process's warnings in their order, the first WARNINGS_KEPT of them, as
+ * they were given, control characters and all. Returns how many there were, kept or not. From any
+ * thread; visit must not warn. */
+size_t warnings_visit(void (*visit)(void *context, const char *text), void *context);
+void warnings_forget(void);
 
 _Noreturn void bug_at(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "cli/command_line.h"
 #include "cli/guard.h"
+#include "cli/page.h"
 #include "cli/run_folder.h"
 #include "meter/meter.h"
 #include "train/stop.h"
@@ -118,6 +119,7 @@ static int measure(struct load *l)
     TRY(rc);
     code = exit_code(l);
     TRY(write_result(l, code));
+    page_write(l->own->out);
     return code;
 }
 

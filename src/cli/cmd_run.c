@@ -183,12 +183,12 @@ static int finish(struct run *r, int rc)
         code = rc < 0 ? command_exit_code(rc) : exit_code(&r->result);
     code = guard_demand_judge(&r->demand, r->setup.guard, code);
     r->result.exit_code = code;
+    machine_warn_changes(&r->setup.machine); /* before the result, which has the warnings */
     add_metered(r);
     if (run_folder_write_result(r->dir, &r->setup, &r->task, &r->result) < 0) {
         err_print("", err_reason());
         code = rc == 0 && code != EXIT_UNTRUSTWORTHY ? EXIT_WORLD : code;
     }
-    machine_warn_changes(&r->setup.machine);
     page_write(r->dir);
     run_print_result(r);
     return write_export(r, code);

@@ -149,6 +149,27 @@ static void add_cache(struct str *out, const struct cache_clear *c)
     }
 }
 
+static void add_warning(void *context, const char *text)
+{
+    struct str *const list = context;
+
+    str_add(list, list->len ? ",\n    " : "\n    ");
+    str_add_json(list, text);
+}
+
+/* What stderr was told, for those who did not see it. */
+static void add_warnings(struct str *out)
+{
+    struct str list = STR_INIT;
+    const size_t n = warnings_visit(add_warning, &list);
+
+    if (n > WARNINGS_KEPT)
+        str_printf(&list, ",\n    \"and %zu more\"", n - WARNINGS_KEPT);
+    if (n > 0)
+        str_printf(out, ",\n  \"warnings\": [%s\n  ]", list.s);
+    str_release(&list);
+}
+
 void run_folder_result_json(const struct setup *s, const struct task *task,
                             const struct train_result *r, struct str *out)
 {
@@ -184,6 +205,7 @@ void run_folder_result_json(const struct setup *s, const struct task *task,
     add_cache(out, r->cache);
     machine_add_changes(&s->machine, out);
     guard_add_json(s->guard, out);
+    add_warnings(out);
     if (r->exit_code >= 0)
         str_printf(out, ",\n  \"exit_code\": %d", r->exit_code);
     str_printf(out, ",\n  \"bad_samples\": %llu", (unsigned long long)r->bad_samples);

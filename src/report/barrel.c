@@ -102,7 +102,7 @@ static struct staves staves_of(const struct folder *f, const char *unit)
 
 static void take_estimate(struct barrel *b, const struct folder *f)
 {
-    const struct staves s = staves_of(f, b->unit);
+    struct staves s = staves_of(f, b->unit);
     struct verdict v;
 
     if (!(s.loader > 0 && s.device > 0 && s.run > 0))
@@ -117,6 +117,7 @@ static void take_estimate(struct barrel *b, const struct folder *f)
     b->level = s.run;
     b->shortest = v.shortest;
     b->balanced = v.balanced;
+    s.run = 0; /* nothing was predicted that could be compared with it */
     verdict_add_words(&s, &v, &b->words);
 }
 
@@ -136,12 +137,24 @@ void barrel_release(struct barrel *b)
 
 /* ---- HTML ---- */
 
-static void add_row(struct str *out, const char *name, double rate, const char *mark)
+static void add_row(struct str *out, const char *name, double rate)
 {
+    str_printf(out, "<tr><th scope=\"row\">%s</th><td class=\"n\">", name);
+    text_add_number(out, rate);
+    str_add(out, "</td><td></td></tr>\n");
+}
+
+/* What is odd about a stave: that it limits the others, that it was not measured itself. */
+static void add_stave(const struct barrel *b, enum stave s, struct str *out)
+{
+    const char *const place = s != b->shortest ? "" : b->balanced ? "lowest" : "shortest";
+    const int derived = b->source == BARREL_MEASURED && s == STAVE_COMPUTE;
+
     str_printf(out, "<tr%s><th scope=\"row\">%s</th><td class=\"n\">",
-               *mark ? " class=\"shortest\"" : "", name);
-    text_add_number(out, rate > 0 ? rate : NAN);
-    str_printf(out, "</td><td>%s</td></tr>\n", mark);
+               *place ? " class=\"shortest\"" : "", stave_name(s));
+    text_add_number(out, b->alone[s]);
+    str_printf(out, "</td><td>%s%s%s</td></tr>\n", place, *place && derived ? "; " : "",
+               derived ? "derived: model less copy" : "");
 }
 
 static void add_table(const struct barrel *b, struct str *out)
@@ -152,17 +165,14 @@ static void add_table(const struct barrel *b, struct str *out)
     str_add(out, " per second</th><th scope=\"col\"></th></tr></thead><tbody>\n");
     for (enum stave s = 0; s < N_STAGE_STAVES; s++)
         if (b->alone[s] > 0)
-            add_row(out, stave_name(s), b->alone[s],
-                    s != b->shortest ? ""
-                    : b->balanced    ? "lowest"
-                                     : "shortest");
+            add_stave(b, s, out);
     str_add(out, "</tbody><tbody class=\"levels\">\n");
     if (b->loader > 0)
-        add_row(out, "loader: read, decode and augment together", b->loader, "");
+        add_row(out, "loader: read, decode and augment together", b->loader);
     if (b->device > 0)
-        add_row(out, "model: copy and compute together", b->device, "");
+        add_row(out, "model: copy and compute together", b->device);
     if (b->level > 0)
-        add_row(out, "level reached", b->level, "");
+        add_row(out, "level reached", b->level);
     str_add(out, "</tbody></table>\n");
 }
 

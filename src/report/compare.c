@@ -27,6 +27,7 @@ static int compared_open(struct compared *c, const char *const *dirs, size_t n)
         barrel_find(&c->runs[c->n], &c->barrels[c->n]);
         summary_find(&c->runs[c->n], &c->summaries[c->n]);
     }
+    folder_tell_apart(c->runs, c->n);
     return 0;
 }
 
@@ -83,8 +84,10 @@ static void add_sentence(const struct compared *c, struct str *out)
         known = known && rate_of(c, i) > 0;
     if (known && c->n == 2)
         add_slower(c, out);
-    else if (known)
+    else if (known && c->n > 2)
         add_range(c, out);
+    else if (c->n == 1)
+        str_printf(out, "One run, %s.", c->runs[0].name);
     else
         str_printf(out, "%zu runs side by side.", c->n);
 }
@@ -121,6 +124,14 @@ static double value_of(const struct compared *c, size_t run, size_t row)
     return samples_level(m, samples_column(m, rows[row].column), &where).mean;
 }
 
+static void add_value(const struct compared *c, size_t run, size_t row, struct str *out)
+{
+    if (strcmp(rows[row].title, "Quality") == 0)
+        summary_add_quality(&c->summaries[run], value_of(c, run, row), out);
+    else
+        text_add_by_unit(out, rows[row].unit, value_of(c, run, row));
+}
+
 static void add_difference(double a, double b, struct str *out)
 {
     str_add(out, "<td class=\"n\">");
@@ -140,7 +151,7 @@ static void add_row(const struct compared *c, size_t row, struct str *out)
     str_printf(out, "<tr><th scope=\"row\">%s</th>", rows[row].title);
     for (size_t i = 0; i < c->n; i++) {
         str_add(out, "<td class=\"n\">");
-        text_add_by_unit(out, rows[row].unit, value_of(c, i, row));
+        add_value(c, i, row, out);
         str_add(out, "</td>");
     }
     if (c->n == 2)
@@ -205,10 +216,16 @@ static void add_figures(const struct compared *c, struct str *out)
 
 /* ---- what was asked for, and where ---- */
 
-static int all_equal(const cJSON *const *values, size_t n)
+/* Among the runs of which it is known. */
+static int all_equal(const struct compared *c, const cJSON *const *values)
 {
-    for (size_t i = 1; i < n; i++)
-        if (values[i] != values[0] && !cJSON_Compare(values[i], values[0], 1))
+    size_t first = 0;
+
+    while (first < c->n && !c->runs[first].run)
+        first++;
+    for (size_t i = first + 1; i < c->n; i++)
+        if (c->runs[i].run && values[i] != values[first] &&
+            !cJSON_Compare(values[i], values[first], 1))
             return 0;
     return 1;
 }
@@ -216,7 +233,7 @@ static int all_equal(const cJSON *const *values, size_t n)
 static void add_differing(const struct compared *c, const char *name, const cJSON *const *values,
                           struct str *out)
 {
-    if (all_equal(values, c->n))
+    if (all_equal(c, values))
         return;
     str_add(out, "<tr><th scope=\"row\">");
     text_add(out, name);
@@ -225,53 +242,81 @@ static void add_differing(const struct compared *c, const char *name, const cJSO
         char *const text = values[i] ? cJSON_PrintUnformatted(values[i]) : NULL;
 
         str_add(out, "<td>");
-        text_add(out, text ? text : "–");
+        text_add(out, text ? text : c->runs[i].run ? "–" : "not known");
         str_add(out, "</td>");
         cJSON_free(text);
     }
     str_add(out, "</tr>\n");
 }
 
-/* A row for each plain member of the first run's object that another run has otherwise. */
+/* One of the objects in front has a member of this name. */
+static int was_before(const cJSON *const *objects, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (doc_get(objects[i], name))
+            return 1;
+    return 0;
+}
+
+/* A row for each plain member of any run's object that the runs do not have alike. */
 static void add_members(const struct compared *c, const cJSON *const *objects, struct str *out)
 {
-    const cJSON *v;
+    const cJSON *v, *values[REPORT_MAX_RUNS];
 
-    cJSON_ArrayForEach(v, objects[0])
-    {
-        const cJSON *values[REPORT_MAX_RUNS];
+    for (size_t run = 0; run < c->n; run++)
+        for (v = objects[run] ? objects[run]->child : NULL; v; v = v->next) {
+            if (cJSON_IsObject(v) || !v->string || strcmp(v->string, "started_utc") == 0 ||
+                was_before(objects, run, v->string))
+                continue;
+            for (size_t i = 0; i < c->n; i++)
+                values[i] = doc_get(objects[i], v->string);
+            add_differing(c, v->string, values, out);
+        }
+}
 
-        if (cJSON_IsObject(v) || !v->string || strcmp(v->string, "started_utc") == 0)
-            continue;
-        for (size_t i = 0; i < c->n; i++)
-            values[i] = doc_get(objects[i], v->string);
-        add_differing(c, v->string, values, out);
-    }
+static void add_option_tables(const struct compared *c, struct str *out)
+{
+    const cJSON *options[REPORT_MAX_RUNS], *tables[REPORT_MAX_RUNS], *owner;
+
+    for (size_t i = 0; i < c->n; i++)
+        options[i] = doc_get(c->runs[i].run, "options");
+    for (size_t run = 0; run < c->n; run++)
+        for (owner = options[run] ? options[run]->child : NULL; owner; owner = owner->next) {
+            if (!owner->string || was_before(options, run, owner->string))
+                continue;
+            for (size_t i = 0; i < c->n; i++)
+                tables[i] = doc_get(options[i], owner->string);
+            add_members(c, tables, out);
+        }
+}
+
+static size_t n_known(const struct compared *c)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        n += c->runs[i].run != NULL;
+    return n;
 }
 
 static void add_asked(const struct compared *c, struct str *out)
 {
-    const cJSON *objects[REPORT_MAX_RUNS], *owner;
+    const cJSON *objects[REPORT_MAX_RUNS];
     struct str lines = STR_INIT;
 
     for (size_t i = 0; i < c->n; i++)
         objects[i] = c->runs[i].run;
     add_members(c, objects, &lines);
-    cJSON_ArrayForEach(owner, doc_get(objects[0], "options"))
-    {
-        const cJSON *tables[REPORT_MAX_RUNS];
-
-        for (size_t i = 0; i < c->n; i++)
-            tables[i] = doc_get(doc_get(objects[i], "options"), owner->string);
-        add_members(c, tables, &lines);
-    }
+    add_option_tables(c, &lines);
     section_begin(out, "differences", "Machine and options: what differs");
     if (lines.len) {
         str_add(out, "<div class=\"scroll\"><table class=\"options\">");
         add_names(c, "", out);
         str_printf(out, "</tr></thead><tbody>\n%s</tbody></table></div>\n", lines.s);
     } else
-        str_add(out, "<p>Nothing.</p>\n");
+        str_add(out, n_known(c) == c->n ? "<p>Nothing.</p>\n"
+                     : n_known(c) > 1   ? "<p>Nothing between the runs of which it is known.</p>\n"
+                                        : "<p>Not known.</p>\n");
     section_end(out);
     str_release(&lines);
 }

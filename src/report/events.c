@@ -148,11 +148,6 @@ static void on_stop_requested(struct reading *r)
     warn(r, "the run was asked to stop");
 }
 
-static void on_run(struct reading *r)
-{
-    r->f->ended = !is_start(r);
-}
-
 static const struct {
     const char *key;
     void (*take)(struct reading *r);
@@ -171,8 +166,6 @@ static const struct {
     {"not_finite", on_not_finite},
     {"not_learning", on_not_learning},
     {"stop_requested", on_stop_requested},
-    {"run_start", on_run},
-    {"run_stop", on_run},
 };
 
 /* 0 when the line is no event. */

@@ -124,22 +124,67 @@ static void note_what_is_missing(struct folder *f)
         {"samples.csv", "the machine was not measured meanwhile"},
     };
 
-    if (f->profile && !f->run)
+    const char *const status = doc_text(f->result, "status");
+
+    if (!f->run && (f->profile || (status && strcmp(status, "ingest done") == 0)))
         return;
     for (size_t i = 0; i < COUNT_OF(files); i++)
         if (!is_there(f, files[i].file))
             folder_note(f, "%s is not there: %s.", files[i].file, files[i].without);
 }
 
-static char *name_of(const char *dir)
+/* The last parts of a path, so many or all that there are. */
+static char *last_parts(const char *path, size_t parts)
 {
-    size_t n = strlen(dir), from;
+    size_t n = strlen(path), from;
 
-    while (n > 1 && dir[n - 1] == '/')
+    while (n > 1 && path[n - 1] == '/')
         n--;
-    for (from = n; from > 0 && dir[from - 1] != '/';)
+    for (from = n; from > 0 && (path[from - 1] != '/' || --parts > 0);)
         from--;
-    return xasprintf("%.*s", (int)(n - from), dir + from);
+    return xasprintf("%.*s", (int)(n - from), path + from);
+}
+
+/* As whoever gave it calls it; "." and ".." have a name of their own. */
+static char *name_of(const char *dir, size_t parts)
+{
+    char *const given = last_parts(dir, parts);
+    const int is_name = parts == 1 && *given && strcmp(given, ".") != 0 && strcmp(given, "..") != 0;
+    char *const whole = is_name ? NULL : realpath(dir, NULL);
+    char *const name = last_parts(whole ? whole : dir, parts);
+
+    free(given);
+    free(whole);
+    return name;
+}
+
+static int is_shared(const struct folder *all, size_t n, size_t at, size_t parts)
+{
+    char *const own = name_of(all[at].dir, parts);
+    int shared = 0;
+
+    for (size_t i = 0; i < n && !shared; i++) {
+        char *const other = name_of(all[i].dir, parts);
+
+        shared = i != at && strcmp(own, other) == 0;
+        free(other);
+    }
+    free(own);
+    return shared;
+}
+
+void folder_tell_apart(struct folder *all, size_t n)
+{
+    enum { MOST_PARTS = 32 }; /* the same folder twice is not told apart */
+
+    for (size_t i = 0; i < n; i++) {
+        size_t parts = 1;
+
+        while (parts < MOST_PARTS && is_shared(all, n, i, parts))
+            parts++;
+        free(all[i].name);
+        all[i].name = name_of(all[i].dir, parts);
+    }
 }
 
 static void read_all(struct folder *f)
@@ -153,12 +198,14 @@ static void read_all(struct folder *f)
     read_csv(f, "ingest.csv", &f->ingested, &f->ingest);
     add_ingest_span(f);
     note_what_is_missing(f);
+    if (cJSON_IsTrue(doc_get(f->result, "resumed")) && f->measured.n_rows)
+        folder_note(f, "The run was resumed: samples.csv covers its last start only.");
 }
 
 int folder_read(struct folder *f, const char *dir)
 {
     *f = (struct folder){.dir = xstrdup(dir), .start_ms = NAN, .last_ms = NAN};
-    f->name = name_of(dir);
+    f->name = name_of(dir, 1);
     if (!is_there(f, "run.json") && !is_there(f, "events.jsonl") && !is_there(f, "result.json") &&
         !is_there(f, "profile.json")) {
         folder_release(f);

@@ -23,7 +23,7 @@ struct stage {
 enum { FOLDER_STAGES = 8 };
 
 struct folder {
-    char *dir, *name;
+    char *dir, *name; /* name: of the folder, a path where several runs have the same */
     cJSON *run, *result, *profile; /* NULL: not there */
     struct stage stages[FOLDER_STAGES];
     size_t n_stages;
@@ -39,12 +39,13 @@ struct folder {
     size_t n_bad_samples;
     struct file_names notes, warnings;
     double start_ms, last_ms; /* of the first event, of the last sign of life; NAN: none */
-    int ended;                /* run_stop was written */
 };
 
 /* Fills *f from the folder. E_IO when there is no run in it. */
 int folder_read(struct folder *f, const char *dir);
 void folder_release(struct folder *f);
+/* Names each by the fewest last parts of its path that no other has. */
+void folder_tell_apart(struct folder *all, size_t n);
 void folder_note(struct folder *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Within the module: events.jsonl into steps, evaluations, spans, warnings. */

@@ -105,8 +105,11 @@ static void add_time_tile(const struct summary *s, struct str *out)
             text_add_number(&about, s->epochs);
             str_add(&about, s->epochs == 1 ? " epoch, " : " epochs, ");
         }
-        text_add_number(&about, s->steps);
-        str_add(&about, s->steps == 1 ? " step" : " steps");
+        str_add(&about, "");
+        if (isfinite(s->steps)) {
+            text_add_number(&about, s->steps);
+            str_add(&about, s->steps == 1 ? " step" : " steps");
+        }
         tile(out, "Time", &value, about.s);
     }
     str_release(&value);
@@ -315,6 +318,19 @@ void section_add_machine(const struct folder *f, struct str *out)
 
 /* ---- options ---- */
 
+/* As it was given: neither rounded nor grouped. */
+static void add_option(struct str *out, const cJSON *v)
+{
+    const double x = v->valuedouble;
+
+    if (cJSON_IsNumber(v) && fabs(x) < 0x1p63 && rint(x) == x)
+        str_printf(out, "%.0f", x);
+    else if (cJSON_IsNumber(v) && isfinite(x))
+        str_add_real(out, x);
+    else
+        add_value(out, "", v);
+}
+
 static void add_option_row(struct str *out, const char *owner, const cJSON *v, const cJSON *dflt)
 {
     str_add(out, "<tr><th scope=\"row\"><code>");
@@ -322,10 +338,10 @@ static void add_option_row(struct str *out, const char *owner, const cJSON *v, c
     str_add(out, "</code></th><td>");
     text_add(out, owner);
     str_add(out, "</td><td><code>");
-    add_value(out, "", v);
+    add_option(out, v);
     str_add(out, "</code></td><td><code>");
     if (dflt)
-        add_value(out, "", dflt);
+        add_option(out, dflt);
     str_add(out, "</code></td></tr>\n");
 }
 
@@ -414,11 +430,12 @@ static void add_counts(const cJSON *result, struct str *out)
 
 static void add_texts(const cJSON *result, struct str *out)
 {
-    static const char *const names[] = {"error", "cache_warning"};
+    static const char *const names[] = {"error",
+                                        "cache_warning"}; /* the latter is a warning, too */
     const cJSON *v;
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (doc_text(result, names[i]))
+        if (doc_text(result, names[i]) && !(i > 0 && doc_get(result, "warnings")))
             add_item(out, doc_text(result, names[i]));
     if (cJSON_IsTrue(doc_get(result, "checkpoint_failed")))
         add_item(out, "The last checkpoint could not be written.");

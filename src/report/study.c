@@ -153,21 +153,42 @@ static int is_plain_name(const char *name)
                strlen(name);
 }
 
-static void add_link(const char *dir, struct str *out)
+/* A page that is not there is no link. */
+static void add_page_link(const char *home, const char *dir, struct str *out)
+{
+    char *const page = xasprintf("%s/%s/report.html", home, dir);
+
+    if (file_exists(page))
+        str_printf(out, "<a href=\"%s/report.html\">%s</a>", dir, dir);
+    else
+        text_add(out, dir);
+    free(page);
+}
+
+static void add_link(const char *home, const char *dir, struct str *out)
 {
     if (is_plain_name(dir))
-        str_printf(out, "<a href=\"%s/report.html\">%s</a>", dir, dir);
+        add_page_link(home, dir, out);
     else
         text_add(out, dir);
 }
 
-static void add_study_run(const cJSON *study, const cJSON *run, struct str *out)
+static int has_workloads(const cJSON *study)
+{
+    return cJSON_GetArraySize(doc_get(study, "workloads")) > 1;
+}
+
+static void add_study_run(const cJSON *study, const cJSON *run, const char *home, struct str *out)
 {
     const int stands = cJSON_IsTrue(doc_get(run, "stands"));
 
     str_add(out, "<tr><th scope=\"row\">");
-    add_link(doc_text(run, "dir"), out);
+    add_link(home, doc_text(run, "dir"), out);
     str_add(out, "</th><td>");
+    if (has_workloads(study)) {
+        text_add(out, doc_text(run, "workload"));
+        str_add(out, "</td><td>");
+    }
     text_add(out, condition_name(study, run));
     str_add(out, "</td><td class=\"n\">");
     text_add_number(out, doc_number(run, "repeat"));
@@ -183,17 +204,19 @@ static void add_study_run(const cJSON *study, const cJSON *run, struct str *out)
     str_add(out, "</td></tr>\n");
 }
 
-static void add_study_runs(const cJSON *study, struct str *out)
+static void add_study_runs(const cJSON *study, const char *home, struct str *out)
 {
     const cJSON *run;
 
     section_begin(out, "runs", "Runs");
-    str_add(out,
-            "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Run</th><th "
-            "scope=\"col\">Condition</th><th scope=\"col\" class=\"n\">Repeat</th><th "
-            "scope=\"col\" class=\"n\">Samples per second</th><th scope=\"col\">Data from</th><th "
-            "scope=\"col\">Result</th></tr></thead><tbody>\n");
-    cJSON_ArrayForEach(run, doc_get(study, "runs")) add_study_run(study, run, out);
+    str_printf(
+        out,
+        "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Run</th>%s<th "
+        "scope=\"col\">Condition</th><th scope=\"col\" class=\"n\">Repeat</th><th "
+        "scope=\"col\" class=\"n\">Samples per second</th><th scope=\"col\">Data from</th><th "
+        "scope=\"col\">Result</th></tr></thead><tbody>\n",
+        has_workloads(study) ? "<th scope=\"col\">Workload</th>" : "");
+    cJSON_ArrayForEach(run, doc_get(study, "runs")) add_study_run(study, run, home, out);
     str_add(out, "</tbody></table></div>\n");
     section_end(out);
 }
@@ -227,6 +250,8 @@ static void add_study_charts(const cJSON *study, struct page *p)
 
     str_add(&p->json, "{\"kind\": \"study\"");
     json_add_text(&p->json, "unit", unit ? unit : "samples");
+    json_add_text(&p->json, "baseline",
+                  doc_text(cJSON_GetArrayItem(doc_get(study, "conditions"), 0), "name"));
     json_add_key(&p->json, "points");
     str_add(&p->json, "[");
     cJSON_ArrayForEach(row, doc_get(study, "table")) add_point(study, row, &p->json);
@@ -276,17 +301,17 @@ int report_study(const char *dir, struct page *p)
     add_study_head(study, dir, &p->body);
     add_study_charts(study, p);
     add_table(study, &p->body);
-    add_study_runs(study, &p->body);
+    add_study_runs(study, dir, &p->body);
     cJSON_Delete(study);
     return 0;
 }
 
 /* ---- a set ---- */
 
-static void add_set_run(const cJSON *run, struct str *out)
+static void add_set_run(const cJSON *run, const char *home, struct str *out)
 {
     str_add(out, "<tr><th scope=\"row\">");
-    add_link(doc_text(run, "folder"), out);
+    add_link(home, doc_text(run, "folder"), out);
     str_add(out, "</th><td>");
     text_add(out, doc_text(run, "state"));
     str_add(out, "</td><td>");
@@ -300,7 +325,7 @@ static void add_set_run(const cJSON *run, struct str *out)
     str_add(out, "</td></tr>\n");
 }
 
-static void add_set_table(const cJSON *set, struct str *out)
+static void add_set_table(const cJSON *set, const char *home, struct str *out)
 {
     const cJSON *run;
 
@@ -310,7 +335,7 @@ static void add_set_table(const cJSON *set, struct str *out)
         "<table><thead><tr><th scope=\"col\">Run</th><th scope=\"col\">State</th><th "
         "scope=\"col\">Result</th><th scope=\"col\" class=\"n\">Quality</th><th scope=\"col\" "
         "class=\"n\">Epochs</th><th scope=\"col\" class=\"n\">Minutes</th></tr></thead><tbody>\n");
-    cJSON_ArrayForEach(run, doc_get(set, "runs")) add_set_run(run, out);
+    cJSON_ArrayForEach(run, doc_get(set, "runs")) add_set_run(run, home, out);
     str_add(out, "</tbody></table>\n");
     section_end(out);
 }
@@ -346,7 +371,7 @@ int report_set(const char *dir, struct page *p)
         str_add(&p->body, "<h1>A set of which no run has begun.</h1>\n");
     else
         rc = report_runs((const char *const *)found.all, found.n, p);
-    add_set_table(set, &p->body);
+    add_set_table(set, dir, &p->body);
     file_names_release(&found);
     cJSON_Delete(set);
     return rc;

@@ -14,6 +14,7 @@ static const struct {
     [SUMMARY_NOT_REACHED] = {"target not reached", "target not reached"},
     [SUMMARY_INTERRUPTED] = {"interrupted", "interrupted"},
     [SUMMARY_FAILED] = {"failed", "failed"},
+    [SUMMARY_INGEST] = {"ingest done", "ingest done"},
     [SUMMARY_CUT] = {"", "did not end"},
     [SUMMARY_PROFILE] = {"", "profile"},
 };
@@ -57,6 +58,20 @@ static void take_events(const struct folder *f, struct summary *s)
         s->samples_per_s = last_of(&f->steps, "samples_per_s");
 }
 
+/* What the folder tells of it; NULL: nothing. */
+static const char *doubt_of(const cJSON *result)
+{
+    const cJSON *const ingest = doc_get(result, "ingest"), *const ceiling =
+                                                               doc_get(result, "ceiling");
+    const double failed = doc_number(ingest, "error");
+
+    if (failed < 0 || failed > 0)
+        return doc_text(ingest, "words") ? doc_text(ingest, "words") : "the ingest failed";
+    if (doc_number(ceiling, "oom_kills") > 0)
+        return doc_text(ceiling, "words");
+    return cJSON_IsTrue(doc_get(result, "resumed")) ? "a resumed run is no timed result" : NULL;
+}
+
 void summary_find(const struct folder *f, struct summary *s)
 {
     const cJSON *const r = f->result;
@@ -67,8 +82,6 @@ void summary_find(const struct folder *f, struct summary *s)
         .state = state_of(f),
         .quality = doc_number(r, "quality"),
         .target = doc_number(r, "target"),
-        .best = doc_number(r, "best_quality"),
-        .best_epoch = doc_number(r, "best_epoch"),
         .run_s = doc_number(r, "run_ns") / 1e9,
         .samples_per_s = doc_number(r, "samples_per_s"),
         .wait_ratio = doc_number(r, "data_wait_ns") / doc_number(r, "train_ns"),
@@ -79,6 +92,7 @@ void summary_find(const struct folder *f, struct summary *s)
         .is_ratio = !metric || strcmp(metric, "top1") == 0,
         .origin = doc_text(r, "origin"),
         .origin_words = doc_text(r, "origin_words"),
+        .doubt = doubt_of(r),
     };
     if (isnan(s->target) && target > 0)
         s->target = target;
@@ -131,6 +145,9 @@ static void add_outcome(const struct summary *s, struct str *out)
     case SUMMARY_FAILED:
         str_add(out, "Failed");
         break;
+    case SUMMARY_INGEST:
+        str_add(out, "Made the ingest alone, without a training beside it,");
+        break;
     default:
         str_add(out, "Did not end: it was killed, or is still at work");
         break;
@@ -147,6 +164,19 @@ static void add_time(const struct summary *s, struct str *out)
         str_add(out, ", at ");
         add_reached(s, out);
     }
+}
+
+static void add_doubt(const struct summary *s, struct str *out)
+{
+    size_t n = s->doubt ? strlen(s->doubt) : 0;
+
+    if (s->exit_code != 4)
+        return;
+    while (n > 0 && strchr(".\n ", s->doubt[n - 1]))
+        n--;
+    str_add(out, "; the result does not stand");
+    if (n > 0)
+        str_printf(out, ": %.*s", (int)n, s->doubt);
 }
 
 static void add_stave(const struct barrel *b, struct str *out)
@@ -188,6 +218,7 @@ void summary_add_sentence(const struct summary *s, const struct barrel *b, struc
     if (s->state != SUMMARY_PROFILE) {
         add_outcome(s, &text);
         add_time(s, &text);
+        add_doubt(s, &text);
     }
     add_stave(b, &text);
     add_origin(s, &text);

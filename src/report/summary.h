@@ -11,6 +11,7 @@ enum summary_state {
     SUMMARY_NOT_REACHED,
     SUMMARY_INTERRUPTED,
     SUMMARY_FAILED,
+    SUMMARY_INGEST,  /* no run: the ingest of a study alone */
     SUMMARY_CUT,     /* it never said that it ended: killed, or still at work */
     SUMMARY_PROFILE, /* no run: the stages alone */
 };
@@ -19,10 +20,11 @@ enum summary_state {
 struct summary {
     enum summary_state state;
     double quality, target, run_s, samples_per_s, wait_ratio, epochs, steps;
-    double best, best_epoch, exit_code;
+    double exit_code;
     const char *metric; /* "top-1" */
     int is_ratio;       /* the metric is a share, shown in per cent */
     const char *origin, *origin_words;
+    const char *doubt; /* why a result that does not stand (exit status 4) does not */
 };
 
 void summary_find(const struct folder *f, struct summary *s);

@@ -229,14 +229,16 @@ const marks = {
 /* ---- a chart ---- */
 
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
+const DASHES_AGAIN = [[14, 3], [5, 2, 1, 2], [1, 2], [14, 3, 2, 3, 2, 3]];
 
-/* Several runs: a colour a run, a dash a column. One run: a colour a column. */
+/* Several runs: a colour a run, a dash a column; from the ninth run on the colours come again, with
+ * dashes of their own. One run: a colour a column. */
 function look(chart, series) {
     const columns = [...new Set(chart.spec.series.map(s => s.column))];
     const at = columns.indexOf(series.column), several = data.runs.length > 1;
     return {
         colour: colour("--c" + (several ? series.run : at) % 8),
-        dash: DASHES[several ? at % 4 : at > 3 ? 1 : 0],
+        dash: several ? (series.run < 8 ? DASHES : DASHES_AGAIN)[at % 4] : DASHES[at > 3 ? 1 : 0],
     };
 }
 
@@ -456,19 +458,21 @@ function listen(chart) {
 
 const cell = s => /[",\n]/.test(s) ? '"' + s.replaceAll('"', '""') + '"' : s;
 
-/* All points of a chart: a table of the keys and the chart's columns, run by run. */
+/* All points of a chart: a table of the keys and the chart's columns, run by run; a cell of a column
+ * that a run does not have is empty. */
 async function csvOf(spec) {
-    const several = data.runs.length > 1, lines = [];
-    for (const table of [...new Set(spec.series.map(s => s.table))]) {
-        const t = data.tables[table], names = spec.series.filter(s => s.table === table).map(s => s.column);
-        const keys = ["time_ms", "elapsed_s", "seconds", "phase", "epoch", "step", "samples"]
-            .filter(k => t.columns.some(c => c.name === k) && !names.includes(k));
-        const all = await Promise.all([...keys, ...names].map(n => column(table, n)));
+    const several = data.runs.length > 1, tables = [...new Set(spec.series.map(s => s.table))];
+    const drawn = [...new Set(spec.series.map(s => s.column))];
+    const keys = ["time_ms", "elapsed_s", "seconds", "phase", "epoch", "step", "samples"]
+        .filter(k => !drawn.includes(k) && tables.some(table => data.tables[table].columns.some(c => c.name === k)));
+    const lines = [[...(several ? ["run"] : []), ...keys, ...drawn].map(cell).join(",")];
+    for (const table of tables) {
+        const t = data.tables[table];
+        const all = await Promise.all([...keys, ...drawn].map(n => column(table, n)));
         const run = cell(data.runs[spec.series.find(s => s.table === table).run]);
-        if (!lines.length) lines.push([...(several ? ["run"] : []), ...keys, ...names].map(cell).join(","));
         const phase = keys.indexOf("phase");
         for (let i = 0; i < t.n; i++) {
-            const row = all.map((v, k) => isNaN(v[i]) ? "" : k === phase ? cell(t.words[v[i]]) : String(v[i]));
+            const row = all.map((v, k) => !v || isNaN(v[i]) ? "" : k === phase ? cell(t.words[v[i]]) : String(v[i]));
             lines.push((several ? run + "," : "") + row.join(","));
         }
     }
@@ -523,13 +527,14 @@ function button(words, label, action) {
 function markButtons() {
     const box = el("div", { class: "marks", role: "group", "aria-label": "Marks behind the curves" });
     for (const kind of Object.keys(shown)) {
-        if (!data.spans.some(s => s.kind === kind)) continue;
+        if (!data.spans.some(s => s.kind === kind && s.run === 0)) continue;
         const sign = kind === "epoch"
             ? svg(20, 10, ["line", { x1: 10, y1: 0, x2: 10, y2: 10, stroke: "var(--soft)", "stroke-dasharray": "2 2" }])
             : svg(20, 10, ["rect", { x: 0, y: kind === "ingest" ? 6 : 0, width: 20, height: kind === "ingest" ? 4 : 10,
                 fill: kind === "ingest" ? "var(--ingest)" : kind === "init" ? "var(--soft)" : "var(--band)",
                 "fill-opacity": kind === "ingest" ? 0.85 : 0.3 }]);
-        const b = el("button", { type: "button", "aria-pressed": "true" }, sign, markNames[kind]);
+        const b = el("button", { type: "button", "aria-pressed": "true" }, sign,
+            markNames[kind] + (data.runs.length > 1 ? " of " + data.runs[0] : ""));
         b.addEventListener("click", () => {
             shown[kind] = !shown[kind];
             b.setAttribute("aria-pressed", String(shown[kind]));
@@ -695,8 +700,10 @@ function studyChart(spec) {
 }
 
 function studyCsv() {
-    const names = ["condition", "workload", "rate", "least", "most", "slowdown", "low", "high", "ingest", "ingest_p99_ms"];
-    return [names.join(","), ...data.points.map(p => names.map(n => p[n] === undefined ? "" : cell(String(p[n]))).join(","))].join("\n") + "\n";
+    const columns = { condition: "condition", workload: "workload", samples_per_s: "rate", samples_per_s_least: "least",
+        samples_per_s_most: "most", slowdown_ratio: "slowdown", slowdown_low_ratio: "low", slowdown_high_ratio: "high",
+        ingest_bytes_per_s: "ingest", ingest_p99_ms: "ingest_p99_ms" };
+    return [Object.keys(columns).join(","), ...data.points.map(p => Object.values(columns).map(n => p[n] === undefined ? "" : cell(String(p[n]))).join(","))].join("\n") + "\n";
 }
 
 function studyCharts() {
@@ -705,7 +712,7 @@ function studyCharts() {
     const rated = data.points.filter(p => p.rate !== undefined), slow = data.points.filter(p => p.slowdown !== undefined);
     const fed = slow.filter(p => p.ingest > 0), grid = el("div", { class: "grid-charts study" });
     const height = n => 70 + 40 * n;
-    if (slow.length) grid.append(studyChart({ id: "slowdown", title: "Slower than without", note: "with the interval that the repeats leave",
+    if (slow.length) grid.append(studyChart({ id: "slowdown", title: "Slower than " + (data.baseline || "without"), note: "with the interval that the repeats leave",
         labels: slow.map(labelled), values: slow.map(p => p.slowdown), ends: slow.map(p => [p.low, p.high]), xUnit: "ratio", colour: "--c1", height: height(slow.length) }));
     if (rated.length) grid.append(studyChart({ id: "rate", title: "Training rate", note: "mean, and from the least to the most of the repeats",
         labels: rated.map(labelled), values: rated.map(p => p.rate), ends: rated.map(p => [p.least, p.most]), xUnit: "", xTitle: data.unit + " per second", colour: "--c0", height: height(rated.length) }));
