@@ -237,7 +237,7 @@ static void test_ingest_alone(void **state)
     page = page_of(*state);
     assert_has(page, "<h1>Made the ingest alone, without a training beside it, in 2" NB
                      "s; the result does not stand: fio ended: no space.</h1>");
-    assert_null(strstr(page, "is not there"));
+    assert_null(strstr(page, "class=\"notes\""));
     free(page);
 }
 

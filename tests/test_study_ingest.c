@@ -31,6 +31,18 @@ static double fio_rate(const char *folder)
     return rate;
 }
 
+/* The ingest alone has a page, too, which knows that it ended. */
+static void check_page(const char *folder)
+{
+    char *const path = file_join(folder, "report.html"), *text;
+    size_t n;
+
+    assert_int_equal(file_read(path, 1 << 24, &text, &n), 0);
+    assert_says(text, "<h1>Made the ingest alone, without a training beside it, in ");
+    free(text);
+    free(path);
+}
+
 /* Each run with ingest reached what fio says, and its folder keeps no files of fio's. */
 static void check_run(const char *out, const cJSON *run, const cJSON *condition)
 {
@@ -42,9 +54,10 @@ static void check_run(const char *out, const cJSON *run, const cJSON *condition)
         assert_true(isnan(rate));
     else
         assert_true(fabs(rate / fio_rate(folder) - 1) < 0.01);
-    if (strcmp(string_of(condition, "alone"), "ingest") == 0)
+    if (strcmp(string_of(condition, "alone"), "ingest") == 0) {
         assert_true(isnan(number_of(run, "train_samples_per_s")));
-    else
+        check_page(folder);
+    } else
         assert_true(number_of(run, "train_samples_per_s") > 0);
     free(folder);
 }
