@@ -69,18 +69,24 @@ static void type(const struct terminal *t, const char *keys)
     assert_int_equal(write(t->pty.master, keys, strlen(keys)), strlen(keys));
 }
 
+static void assert_modes(const struct terminal *t)
+{
+    struct termios modes;
+
+    assert_int_equal(tcgetattr(t->pty.master, &modes), 0);
+    assert_int_equal(modes.c_lflag, t->modes.c_lflag);
+}
+
 /* Reads until it ends; the screen is as it is to be left: nothing of a view, the cursor in column
  * 0, nothing below it, keys as before. Returns the screen. */
 static char *finish(struct terminal *t, int expected)
 {
     const int status = pty_end(&t->pty, &t->vt, t->pid);
     char *const text = vt_text(&t->vt);
-    struct termios modes;
 
     if (!WIFEXITED(status) || WEXITSTATUS(status) != expected)
         fail_msg("ends with status %#x, not %d: %s", (unsigned)status, expected, text);
-    assert_int_equal(tcgetattr(t->pty.master, &modes), 0);
-    assert_int_equal(modes.c_lflag, t->modes.c_lflag);
+    assert_modes(t);
     close(t->pty.slave);
     close(t->pty.master);
     assert_int_equal(t->vt.column, 0);
@@ -164,11 +170,10 @@ static void a_dumb_terminal_gets_plain_lines(void **state)
     free(text);
 }
 
-/* From before it begins: left with keys, which the run does not notice, and in the end by itself.
- */
+/* From before it begins: left with Ctrl-C, which the run does not notice, and in the end by itself.
+ * The keyboard is as it was all the time. */
 static void watch_shows_a_run_until_it_ends(void **state)
 {
-    static const char *const keys[] = {"q", "\003"};
     const char *const dir = *state;
     char *const line = xasprintf(LONG " --out %s/r", dir), *text, *said;
     struct terminal t = begin("watch %s/r", dir);
@@ -176,10 +181,11 @@ static void watch_shows_a_run_until_it_ends(void **state)
 
     pty_wait(&t.pty, &t.vt, "waiting for a run to start\n");
     run = program_start(dir, 0, -1, line);
-    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+    for (int i = 0; i < 2; i++) {
         pty_wait(&t.pty, &t.vt, "resnet50: training, epoch 1, step ");
-        pty_wait(&t.pty, &t.vt, "q leaves, the run goes on\n");
-        type(&t, keys[i]);
+        pty_wait(&t.pty, &t.vt, "Ctrl-C leaves, the run goes on\n");
+        assert_modes(&t);
+        type(&t, i ? "q\003" : "\003");
         text = finish(&t, 0);
         assert_null(strstr(text, "leaves"));
         assert_says(text, "training, epoch 1, step ");
@@ -198,6 +204,20 @@ static void watch_shows_a_run_until_it_ends(void **state)
     free(line);
 }
 
+/* Nothing came to be seen. */
+static void watch_is_left_without_a_run(void **state)
+{
+    struct terminal t = begin("watch %s", (const char *)*state);
+    char *text;
+
+    pty_wait(&t.pty, &t.vt, "Ctrl-C leaves, the run goes on\n");
+    type(&t, "\003");
+    text = finish(&t, 2);
+    assert_says(text, "there is no run in ");
+    assert_no_view(text);
+    free(text);
+}
+
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
 
 int main(void)
@@ -208,6 +228,7 @@ int main(void)
         IN_DIR(ctrl_c_twice_leaves_a_clean_screen),
         IN_DIR(a_dumb_terminal_gets_plain_lines),
         IN_DIR(watch_shows_a_run_until_it_ends),
+        IN_DIR(watch_is_left_without_a_run),
     };
 
     setenv("TERM", "xterm", 1);

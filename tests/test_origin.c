@@ -64,12 +64,24 @@ static void test_remote_and_memory(void **state)
     (void)state;
     assert_origin(
         (struct origin_bytes){1000, 0, NAN, MEDIUM_REMOTE}, ORIGIN_UNKNOWN,
-        "origin unknown: on a file system over the network the kernel does not count what "
-        "storage delivers");
+        "origin unknown: on a file system over the network or of FUSE the kernel does not count "
+        "what storage delivers");
     assert_origin((struct origin_bytes){1000, 990, NAN, MEDIUM_REMOTE}, ORIGIN_DISK,
                   "from disk: storage delivered 990 bytes of the 1000 bytes asked for (99 %)");
     assert_origin((struct origin_bytes){1000, 0, NAN, MEDIUM_MEMORY}, ORIGIN_CACHE,
                   "from memory: the data set lies on a file system without storage");
+}
+
+/* ZFS counts every read, and its devices tell of reads ahead: neither proves anything. */
+static void test_unaccounted(void **state)
+{
+    static const double process[] = {1000, 0, NAN};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(process); i++)
+        assert_origin(
+            (struct origin_bytes){1000, process[i], 0, MEDIUM_UNACCOUNTED}, ORIGIN_UNKNOWN,
+            "origin unknown: ZFS counts what its own cache delivers as read from storage");
 }
 
 static void test_nothing_asked(void **state)
@@ -88,6 +100,7 @@ int main(void)
         cmocka_unit_test(test_more_is_all),
         cmocka_unit_test(test_without_the_process_only_the_cache_is_proven),
         cmocka_unit_test(test_remote_and_memory),
+        cmocka_unit_test(test_unaccounted),
         cmocka_unit_test(test_nothing_asked),
     };
 

@@ -128,9 +128,34 @@ static void test_what_is_missing(void **state)
     assert_int_equal(o.n_epochs, 0);
 }
 
+/* What read_bytes says depends on the file system. */
+static void test_media(void **state)
+{
+    static const struct {
+        char type[16];
+        enum disk_kind kind;
+        enum origin_medium medium;
+    } cases[] = {
+        {"ext4", DISK_BLOCK, MEDIUM_DISK},      {"tmpfs", DISK_MEMORY, MEDIUM_MEMORY},
+        {"nfs4", DISK_NETWORK, MEDIUM_REMOTE},  {"overlay", DISK_UNKNOWN, MEDIUM_UNKNOWN},
+        {"fuse", DISK_UNKNOWN, MEDIUM_REMOTE},  {"fuse.unheard-of", DISK_UNKNOWN, MEDIUM_REMOTE},
+        {"fuseblk", DISK_BLOCK, MEDIUM_REMOTE}, {"zfs", DISK_UNKNOWN, MEDIUM_UNACCOUNTED}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char type[16];
+
+        memcpy(type, cases[i].type, sizeof(type));
+        assert_int_equal(
+            origins_medium_of(&(struct disk_path){.kind = cases[i].kind, .type = type}),
+            cases[i].medium);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_media),
         cmocka_unit_test_setup_teardown(test_epochs_are_told_apart, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_words, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_json, scratch_open, scratch_close),

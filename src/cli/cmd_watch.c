@@ -1,17 +1,16 @@
 /* `stave watch`: a run, seen from another terminal. */
-#include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/screen.h"
 #include "cli/command_line.h"
 #include "cli/watch.h"
 
-enum { EVERY_MS = 200 };
+static const int64_t every_ns = 200000000;
 
 static const char default_dir[] = "runs";
 
@@ -35,33 +34,9 @@ static void catch_signals(void)
         sigaction(signals[i], &action, NULL);
 }
 
-/* Keys come one by one and are not echoed, where this program has the keyboard. */
-static int take_keys(struct termios *before)
-{
-    struct termios t;
-
-    if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() ||
-        tcgetattr(STDIN_FILENO, before) < 0)
-        return 0;
-    t = *before;
-    t.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-    return tcsetattr(STDIN_FILENO, TCSANOW, &t) == 0;
-}
-
-/* Waits for the next look; whether a key asks to leave. The end of the keyboard does, too. */
-static int wait_for_key(int has_keys)
-{
-    struct pollfd keys = {.fd = has_keys ? STDIN_FILENO : -1, .events = POLLIN};
-    char key = 0;
-
-    if (poll(&keys, 1, EVERY_MS) <= 0)
-        return 0;
-    return read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q' || key == 3 || key == 4;
-}
-
 /* ---- the view ---- */
 
-static void draw(const struct watch *w, int has_keys)
+static void draw(const struct watch *w)
 {
     struct live_space space = live_space_of(STDOUT_FILENO);
     struct str view = STR_INIT;
@@ -69,27 +44,25 @@ static void draw(const struct watch *w, int has_keys)
     space.rows--;
     watch_draw(w, &space, &view);
     space.rows++;
-    live_draw_words(has_keys ? "q leaves, the run goes on" : "Ctrl-C leaves, the run goes on",
-                    &space, &view);
+    live_draw_words("Ctrl-C leaves, the run goes on", &space, &view);
     screen_draw(view.s);
     str_release(&view);
 }
 
-/* Until the run has ended, or somebody asks to leave. */
+/* Until the run has ended, or somebody asks to leave. The keyboard is left as it is, so that
+ * nothing has to be restored when this is stopped or killed. */
 static void follow(struct watch *w)
 {
-    struct termios before;
-    const int has_keys = take_keys(&before);
-
     catch_signals();
     screen_open(STDOUT_FILENO);
-    do {
+    for (;;) {
         watch_read(w, WATCH_PATIENT);
-        draw(w, has_keys);
-    } while (w->state < WATCH_ENDED && !is_asked && !wait_for_key(has_keys));
+        draw(w);
+        if (w->state >= WATCH_ENDED || is_asked)
+            break;
+        clock_sleep_ns(every_ns);
+    }
     screen_close();
-    if (has_keys)
-        tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
 static void print(const struct watch *w)
@@ -119,9 +92,10 @@ static int work(const struct command_line *l, const void *settings)
     if (w.state != WATCH_NO_RUN) {
         print(&w);
         rc = watch_exit_code(&w);
-    } else if (!screen_can_draw(STDOUT_FILENO))
+    } else {
         rc = err(E_USAGE, "there is no run in %s; name the folder of a run, or one that holds some",
                  dir);
+    }
     watch_release(&w);
     return rc;
 }
@@ -139,11 +113,13 @@ const struct command command_watch = {
     .summary = "Show a run that is at work, or one that has ended",
     .about = "DIR is the folder of a run, or one that holds several, as of a set of runs or a "
              "study: the newest is shown; without DIR that of runs/. On a terminal the view is "
-             "drawn in place until the run has ended, and waits for one that has not started; q or "
-             "Ctrl-C leaves. Otherwise what is known now is printed once. The run's files are only "
+             "drawn in place until the run has ended, and waits for one that has not started; "
+             "Ctrl-C leaves it, and the run goes on. Otherwise what is known now is printed once. "
+             "The run's files are only "
              "read, so the run does not notice. A run whose process is gone and wrote no end was "
              "killed, and is said to be.\n"
-             "Exit status: 0 the run is at work, or ended with success; 1 it did not reach its "
-             "target, was interrupted or killed; 2 usage, also when there is no run.",
+             "Exit status: 0 the run is at work, also when the view was left, or ended with "
+             "success; 1 it did not reach its target, was interrupted or killed; 2 usage, also "
+             "when there is no run.",
     .run = run,
 };

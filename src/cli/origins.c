@@ -2,27 +2,37 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/file.h"
-#include "meter/disk_path.h"
 #include "trace/samples.h"
 
 static const char *const columns[] = {"loader_asked_bytes", "io_read_bytes", "disk_read_bytes",
                                       NULL};
 
-enum origin_medium origins_medium(const struct source *source)
+/* The program behind FUSE reads, be it from a device (fuseblk) or not; not this process. */
+enum origin_medium origins_medium_of(const struct disk_path *d)
 {
     static const enum origin_medium media[] = {[DISK_UNKNOWN] = MEDIUM_UNKNOWN,
                                                [DISK_MEMORY] = MEDIUM_MEMORY,
                                                [DISK_NETWORK] = MEDIUM_REMOTE,
                                                [DISK_BLOCK] = MEDIUM_DISK};
+
+    if (strcmp(d->type, "fuse") == 0 || strcmp(d->type, "fuseblk") == 0 ||
+        strncmp(d->type, "fuse.", 5) == 0)
+        return MEDIUM_REMOTE;
+    return strcmp(d->type, "zfs") == 0 ? MEDIUM_UNACCOUNTED : media[d->kind];
+}
+
+enum origin_medium origins_medium(const struct source *source)
+{
     char *const path = source && source->n_files ? source_file(source, 0) : NULL;
     enum origin_medium medium = MEDIUM_UNKNOWN;
     struct disk_path d;
 
     if (path && disk_path_find("", path, &d) == 0) {
-        medium = media[d.kind];
+        medium = origins_medium_of(&d);
         disk_path_release(&d);
     }
     free(path);

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "data/source.h"
+#include "meter/disk_path.h"
 #include "verdict/origin.h"
 
 struct origins {
@@ -19,6 +20,7 @@ struct origins {
 
 /* What kind of storage a data set lies on; source may be NULL. */
 enum origin_medium origins_medium(const struct source *source);
+enum origin_medium origins_medium_of(const struct disk_path *d);
 /* E_IO, E_DATA when there is no samples.csv to read; *out is then empty. The caller releases it. */
 int origins_read(const char *dir, enum origin_medium medium, struct origins *out);
 void origins_release(struct origins *o);

@@ -17,6 +17,8 @@ double origin_ratio(const struct origin_bytes *b)
         return NAN;
     if (b->medium == MEDIUM_MEMORY)
         return 0;
+    if (b->medium == MEDIUM_UNACCOUNTED)
+        return NAN;
     if (isnan(b->process))
         return by_device(b);
     if (b->medium == MEDIUM_REMOTE && b->process / b->asked <= ORIGIN_CACHE_RATIO)
@@ -57,8 +59,10 @@ static void add_why_unknown(const struct origin_bytes *b, struct str *out)
     if (!(b->asked > 0))
         str_add(out, "no bytes were asked for");
     else if (b->medium == MEDIUM_REMOTE)
-        str_add(out, "origin unknown: on a file system over the network the kernel does not count "
-                     "what storage delivers");
+        str_add(out, "origin unknown: on a file system over the network or of FUSE the kernel does "
+                     "not count what storage delivers");
+    else if (b->medium == MEDIUM_UNACCOUNTED)
+        str_add(out, "origin unknown: ZFS counts what its own cache delivers as read from storage");
     else
         str_add(out, "origin unknown: the kernel does not say what storage delivered");
 }

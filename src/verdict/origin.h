@@ -23,7 +23,9 @@ enum origin_medium {
     MEDIUM_UNKNOWN,
     MEDIUM_DISK,   /* a file system on block devices */
     MEDIUM_MEMORY, /* tmpfs: there is no storage */
-    MEDIUM_REMOTE  /* NFS and its like, whose bytes the kernel may not count as read from storage */
+    MEDIUM_REMOTE, /* NFS and its like, and FUSE, whose bytes the kernel may not count as read from
+                      storage */
+    MEDIUM_UNACCOUNTED /* ZFS: it counts every read, those of its own cache (ARC) too */
 };
 
 /* Of an epoch, or a run; NAN: not known. */
@@ -36,8 +38,8 @@ struct origin_bytes {
 
 /* 0 to 1; NAN when it can not be known. */
 double origin_ratio(const struct origin_bytes *b);
-/* Without the process's own count, or on a remote file system that seems to deliver nothing, only
- * that the devices did not deliver can be known. */
+/* Without the process's own count only that the devices did not deliver can be known; of a remote
+ * file system that seems to deliver nothing, and of an unaccounted one, nothing. */
 enum origin origin_find(const struct origin_bytes *b);
 const char *origin_name(enum origin o); /* "disk", "cache", "mixed", "unknown" */
 /* Appends "from disk: storage delivered 11.2 MiB of the 11.3 MiB asked for (99 %)". */
