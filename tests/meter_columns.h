@@ -12,6 +12,7 @@ struct probed {
     void *state;
     struct meter_columns columns;
     double values[COLUMNS_MAX];
+    int is_mark; /* rows are those of marks */
 };
 
 static inline void probed_open(struct probed *p, const struct probe_ops *ops,
@@ -27,6 +28,8 @@ static inline void probed_sample(struct probed *p, double seconds)
         p->values[i] = -1; /* the probe must set all */
     if (p->columns.n)
         p->ops->sample(p->state, seconds, p->values);
+    if (p->columns.n && p->ops->wait && !p->is_mark)
+        p->ops->wait(p->state, p->values);
 }
 
 static inline void probed_close(struct probed *p)

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/page_cache.h"
 #include "meter/meter.h"
+#include "meter/probe.h"
 #include "meter_columns.h"
 #include "meter_fixture.h"
 #include "scratch.h"
@@ -378,6 +379,18 @@ static void resident_share_of_much(void **state)
 
 /* ---- nothing, and this machine ---- */
 
+/* The kernel gives a page of this file to one call. */
+static void more_than_a_page(void **state)
+{
+    static char text[10000];
+    const int fd = probe_open("", "/proc/self/smaps");
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(strlen(probe_again(fd, text, sizeof(text))), sizeof(text) - 1);
+    probe_close(fd);
+}
+
 static void nothing_to_see(void **state)
 {
     const struct probe_ops *const all[] = {&probe_memory, &probe_pressure, &probe_network,
@@ -479,6 +492,7 @@ int main(void)
         TREE(resident_share),
         TREE(resident_share_of_much),
         TREE(nothing_to_see),
+        cmocka_unit_test(more_than_a_page),
         cmocka_unit_test(a_burn_of_known_length),
         TREE(reads_of_known_length),
     };

@@ -24,10 +24,11 @@
 extern const struct probe_ops probe_disk, probe_store;
 
 static const char *const one_file[] = {"/data/train"};
+static const char *const one_store[] = {"/store/run"};
 
 static struct meter_place place_of(const char *root)
 {
-    return (struct meter_place){root, one_file, 1, "/store/run"};
+    return (struct meter_place){root, one_file, 1, one_store, 1};
 }
 
 /* reads, sectors, ms; writes, sectors, ms; busy ms, ms in the queue. */
@@ -165,6 +166,31 @@ static void counters_that_go_back(void **state)
     probed_close(&p);
 }
 
+/* The run folder beside the data set, the ingest on two others, of which one is named twice. */
+static void ingest_elsewhere(void **state)
+{
+    static const char *const stores[] = {"/data/run", "/mnt/nvme", "/mnt/nvme/x"};
+    const char *const root = *state;
+    struct meter_place place = place_of(root);
+    struct probed p;
+
+    place.stores = stores;
+    place.n_stores = COUNT_OF(stores);
+    tree_disk(root, "vda", "254:0");
+    tree_disk(root, "vdb", "254:16");
+    count(root, "vda", (struct counts){0});
+    count(root, "vdb", (struct counts){0});
+    tree_mounts(root, "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
+                      "23 22 254:16 / /mnt/nvme rw - ext4 /dev/vdb rw\n");
+    probed_open(&p, &probe_store, &place);
+    assert_int_equal(p.columns.n, 10);
+    count(root, "vda", (struct counts){.writes = 5, .write_sectors = 10});
+    count(root, "vdb", (struct counts){.writes = 8, .write_sectors = 64});
+    probed_sample(&p, 2);
+    probed_check(&p, "store_write_bytes", 74 * 512);
+    probed_close(&p);
+}
+
 static void a_store_of_its_own(void **state)
 {
     const char *const root = *state;
@@ -186,15 +212,15 @@ static void a_store_of_its_own(void **state)
     probed_check(&p, "store_write_bytes", 64 * 512);
     probed_check(&p, "store_writes_per_s", 4);
     probed_close(&p);
-    place.store = "/data/run"; /* the same disk as the data set's */
+    place.stores = (const char *const[]){"/data/run"}; /* the same disk as the data set's */
     probed_open(&p, &probe_store, &place);
     assert_int_equal(p.columns.n, 0);
     probed_close(&p);
-    place.store = "/shm/run"; /* no disk */
+    place.stores = (const char *const[]){"/shm/run"}; /* no disk */
     probed_open(&p, &probe_store, &place);
     assert_int_equal(p.columns.n, 0);
     probed_close(&p);
-    place.store = NULL;
+    place.n_stores = 0;
     probed_open(&p, &probe_store, &place);
     assert_int_equal(p.columns.n, 0);
     probed_close(&p);
@@ -301,7 +327,7 @@ static void a_real_file(void **state)
 {
     char *const path = file_join(*state, "file");
     const char *files[] = {path};
-    const struct meter_place place = {"", files, 1, NULL};
+    const struct meter_place place = {.data_files = files, .root = "", .n_data_files = 1};
     double outer[2], outer_end[2], own[2], own_end[2];
     struct disk_path d;
     struct probed p;
@@ -339,13 +365,9 @@ static void a_real_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(leaves_are_summed_once),
-        TEST(multipath),
-        TEST(counters_that_go_back),
-        TEST(a_store_of_its_own),
-        TEST(nothing_to_count),
-        TEST(without_sysfs),
-        TEST(a_real_file),
+        TEST(leaves_are_summed_once), TEST(multipath),        TEST(counters_that_go_back),
+        TEST(a_store_of_its_own),     TEST(ingest_elsewhere), TEST(nothing_to_count),
+        TEST(without_sysfs),          TEST(a_real_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

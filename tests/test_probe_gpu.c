@@ -94,8 +94,9 @@ static void a_healthy_device(void **state)
 
     begin(&p, *state);
     check_columns(&p, "0_sm_percent 0_memory_controller_percent 0_memory_used_bytes 0_power_w "
-                      "0_sm_mhz 0_throttled_percent 0_pcie_receive_bytes_per_s "
-                      "0_pcie_send_bytes_per_s 0_nvlink_receive_bytes_per_s "
+                      "0_sm_mhz 0_throttled_percent 0_throttled_power_percent "
+                      "0_throttled_heat_percent 0_pcie_receive_bytes_per_s 0_pcie_send_bytes_per_s "
+                      "0_nvlink_receive_bytes_per_s "
                       "0_nvlink_send_bytes_per_s 0_decoder_percent 0_jpeg_percent");
     probed_sample(&p, 0);
     probed_check(&p, "gpu0_sm_percent", 97);
@@ -120,6 +121,28 @@ static void a_healthy_device(void **state)
     probed_check(&p, "gpu0_nvlink_send_bytes_per_s", 6144);
     probed_check(&p, "gpu0_throttled_percent", 100);
     assert_int_equal(stub->throughput_calls, 0);
+    end(&p);
+}
+
+/* Bits of nvml.h (CUDA 13), which of power and heat they are. */
+static void reasons(void **state)
+{
+    static const struct {
+        unsigned long long bits;
+        int any, power, heat;
+    } cases[] = {{0x1, 0, 0, 0},   {0x2, 0, 0, 0},        {0x4, 100, 100, 0},  {0x8, 100, 0, 0},
+                 {0x10, 0, 0, 0},  {0x20, 100, 0, 100},   {0x40, 100, 0, 100}, {0x80, 100, 100, 0},
+                 {0x100, 0, 0, 0}, {0x24, 100, 100, 100}, {0, 0, 0, 0}};
+    struct probed p;
+
+    begin(&p, *state);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        stub->devices[0].reasons = cases[i].bits;
+        probed_sample(&p, 1);
+        probed_check(&p, "gpu0_throttled_percent", cases[i].any);
+        probed_check(&p, "gpu0_throttled_power_percent", cases[i].power);
+        probed_check(&p, "gpu0_throttled_heat_percent", cases[i].heat);
+    }
     end(&p);
 }
 
@@ -214,6 +237,11 @@ static void bytes_by_a_call(void **state)
     begin(&p, *state);
     probed_find(&p, "gpu1_pcie_send_bytes_per_s");
     stub->throughput_calls = 0;
+    p.is_mark = 1;
+    probed_sample(&p, 0);
+    probed_sample(&p, 5);
+    assert_int_equal(stub->throughput_calls, 0);
+    p.is_mark = 0;
     probed_sample(&p, 0);
     assert_int_equal(stub->throughput_calls, 1);
     for (int i = 0; i < 40; i++) {
@@ -233,6 +261,27 @@ static void bytes_by_a_call(void **state)
     assert_in_range(rows, 3, 4);
     assert_in_range(stub->throughput_calls, 13, 17); /* 4 a second */
     end(&p);
+}
+
+/* Only the sampler's own thread may wait for a call, not who marks. */
+static void marks_do_not_wait(void **state)
+{
+    char *const path = xasprintf("%s/samples.csv", (const char *)*state);
+    const struct meter_config config = {.path = path, .hz = 0.001, .place = {.root = *state}};
+    struct meter_use use;
+    struct meter *m;
+    int opening;
+
+    stub->devices[0].pcie_code = STUB_NOT_SUPPORTED;
+    stub->devices[0].throughput_code = 0;
+    assert_int_equal(meter_open(&config, &m), 0);
+    opening = stub->throughput_calls;
+    assert_int_equal(opening, 2); /* whether it answers */
+    for (int i = 0; i < 3; i++)
+        meter_mark(m, "train", i);
+    assert_int_equal(meter_close(m, &use), 0);
+    assert_int_equal(stub->throughput_calls, opening);
+    free(path);
 }
 
 /* A counter that goes back is not read on: it may wrap at any time. */
@@ -268,11 +317,11 @@ static void a_lost_device(void **state)
     stub->devices[1] = healthy;
     stub->devices[1].sm = 55;
     begin(&p, *state);
-    assert_int_equal(p.columns.n, 24);
+    assert_int_equal(p.columns.n, 28);
     probed_sample(&p, 0);
     stub->devices[0].code = STUB_LOST;
     probed_sample(&p, 1);
-    for (size_t i = 0; i < 12; i++)
+    for (size_t i = 0; i < 14; i++)
         probed_check(&p, p.columns.all[i].name, NAN);
     probed_check(&p, "gpu1_sm_percent", 55);
     stub->devices[0].code = 0;
@@ -302,7 +351,8 @@ static void split(struct stub_device *d)
 }
 
 static const char *const split_columns =
-    "0_memory_used_bytes 0_power_w 0_sm_mhz 0_throttled_percent 0_pcie_receive_bytes_per_s "
+    "0_memory_used_bytes 0_power_w 0_sm_mhz 0_throttled_percent 0_throttled_power_percent "
+    "0_throttled_heat_percent 0_pcie_receive_bytes_per_s "
     "0_pcie_send_bytes_per_s 0_nvlink_receive_bytes_per_s 0_nvlink_send_bytes_per_s "
     "0_mig1_sm_percent 0_mig1_memory_used_bytes 0_mig4_sm_percent 0_mig4_memory_used_bytes";
 
@@ -400,12 +450,11 @@ static void no_library(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_healthy_device),        TEST(short_intervals),
-        TEST(nothing_is_supported),    TEST(sentinels),
-        TEST(sentinels_in_the_middle), TEST(bytes_by_a_call),
-        TEST(counters_that_go_back),   TEST(a_lost_device),
-        TEST(a_split_device),          TEST(a_split_device_without_activity),
-        TEST(visible_devices),         TEST(no_library),
+        TEST(a_healthy_device),     TEST(short_intervals),   TEST(reasons),
+        TEST(nothing_is_supported), TEST(sentinels),         TEST(sentinels_in_the_middle),
+        TEST(bytes_by_a_call),      TEST(marks_do_not_wait), TEST(counters_that_go_back),
+        TEST(a_lost_device),        TEST(a_split_device),    TEST(a_split_device_without_activity),
+        TEST(visible_devices),      TEST(no_library),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

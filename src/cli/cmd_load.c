@@ -44,15 +44,21 @@ struct load {
     double seconds; /* that it lasted */
 };
 
+/* The disk under what is written is that of the data. */
 static int open_meter(struct load *l)
 {
     char *const path = file_join(l->own->out, "samples.csv");
-    const struct meter_config config = {
-        .path = path,
-        .hz = l->own->sample_rate,
-        .start_ns = l->start_ns,
-        .start_ms = l->start_ms,
-        .place = {.root = "", .store = l->ingest.dir ? l->ingest.dir : l->own->out}};
+    const char *const run_dir = l->own->out, *const written =
+                                                 l->ingest.dir ? l->ingest.dir : run_dir;
+    const struct meter_config config = {.path = path,
+                                        .hz = l->own->sample_rate,
+                                        .start_ns = l->start_ns,
+                                        .start_ms = l->start_ms,
+                                        .place = {.root = "",
+                                                  .data_files = &written,
+                                                  .n_data_files = 1,
+                                                  .stores = &run_dir,
+                                                  .n_stores = 1}};
     const int rc = config.hz > 0 ? meter_open(&config, &l->meter) : 0;
 
     free(path);

@@ -97,18 +97,30 @@ static void add_disk(struct str *out, const struct samples *s, const char *phase
         str_printf(out, "; disk %.1f MB/s read, %.1f MB/s written", read / 1e6, write / 1e6);
 }
 
+/* The number in "gpu3_sm_percent"; -1: another column. Only those that this process may use have
+ * columns, so that numbers may be missing. */
+static int accelerator_of(const char *column)
+{
+    int number, n = 0;
+
+    return sscanf(column, "gpu%3d_sm_percent%n", &number, &n) == 1 && n > 0 && !column[n] ? number
+                                                                                          : -1;
+}
+
 static void add_accelerators(struct str *out, const struct samples *s, const char *phase)
 {
     double busy = 0, used = 0;
-    char name[64];
     int n = 0;
 
-    for (;; n++) {
-        snprintf(name, sizeof(name), "gpu%d_sm_percent", n);
-        const double sm = mean_of(s, phase, name);
+    for (size_t i = 0; i < s->n_columns; i++) {
+        const int number = accelerator_of(s->names[i]);
+        const double sm = number < 0 ? NAN : mean_of(s, phase, s->names[i]);
+        char name[64];
+
         if (isnan(sm))
-            break;
-        snprintf(name, sizeof(name), "gpu%d_memory_used_bytes", n);
+            continue;
+        n++;
+        snprintf(name, sizeof(name), "gpu%d_memory_used_bytes", number);
         busy += sm;
         used += fmax(0, mean_of(s, phase, name));
     }

@@ -16,6 +16,7 @@ struct metered {
     long long epoch;
     char **files;
     size_t n_files;
+    const char *stores[2];
 };
 
 static uint64_t asked_bytes(void *context)
@@ -52,13 +53,16 @@ static int metered_open(void **state, const void *options)
                                   .counters = counters,
                                   .n_counters = COUNT_OF(counters)};
 
-    *m = (struct metered){
-        .report = o->report, .warm = {.seconds = o->warm}, .phase = "init", .epoch = 0};
+    *m = (struct metered){.report = o->report,
+                          .warm = {.seconds = o->warm},
+                          .phase = "init",
+                          .stores = {o->run_dir, o->ingest_dir}};
     list_files(m, o);
     config.place = (struct meter_place){.root = "",
                                         .data_files = (const char *const *)m->files,
                                         .n_data_files = m->n_files,
-                                        .store = o->run_dir};
+                                        .stores = m->stores,
+                                        .n_stores = o->ingest_dir ? 2 : 1};
     *m->report = (struct meter_report){.hz = o->hz};
     if (meter_open(&config, &m->report->meter) < 0)
         warning("the machine is not measured: %s", err_reason());

@@ -24,8 +24,9 @@ struct meter_sink_options {
     double hz, warm;
     int64_t start_ns, start_ms; /* of the trace */
     const struct source *const *sources;
-    size_t n_sources;    /* of which some may be NULL */
-    const char *run_dir; /* borrowed until the trace is closed, as is the report */
+    size_t n_sources; /* of which some may be NULL */
+    /* Borrowed until the trace is closed, as is the report. */
+    const char *run_dir, *ingest_dir; /* NULL: no ingest, or it writes to the run folder */
     struct meter_report *report;
 };
 extern const struct trace_sink_ops meter_sink;

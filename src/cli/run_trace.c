@@ -74,6 +74,7 @@ static int add_meter(struct run *r)
                                              .sources = r->task.sources,
                                              .n_sources = COUNT_OF(r->task.sources),
                                              .run_dir = r->dir,
+                                             .ingest_dir = r->demand.ingest.dir,
                                              .report = &r->metered};
     const int rc = meter.hz > 0 ? trace_add(&r->trace, &meter_sink, &meter) : 0;
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "meter/probe.h"
 
 enum { STAT_BYTES = 512, TABLE_BYTES = 1 << 16, STAT_FIELDS = 11 };
 
@@ -48,17 +49,6 @@ static int parse(const char *text, uint64_t counts[DISK_FIELDS])
     return 1;
 }
 
-static int read_all(int fd, char *text, size_t room)
-{
-    size_t n = 0;
-    ssize_t got;
-
-    while (n < room - 1 && (got = pread(fd, text + n, room - 1 - n, (off_t)n)) > 0)
-        n += (size_t)got;
-    text[n] = '\0';
-    return n > 0;
-}
-
 /* "   8       0 sda 1 2 3 ..." */
 static int find_line(const char *table, const unsigned numbers[2], uint64_t counts[DISK_FIELDS])
 {
@@ -80,7 +70,7 @@ static int read_source(struct disk_counters *c, const struct source *s,
     char text[STAT_BYTES];
 
     if (s->fd >= 0)
-        return read_all(s->fd, text, sizeof(text)) && parse(text, counts);
+        return parse(probe_again(s->fd, text, sizeof(text)), counts);
     return c->table && find_line(c->table, s->numbers, counts);
 }
 
@@ -115,8 +105,8 @@ void disk_counters_look(struct disk_counters *c, double difference[DISK_FIELDS])
 
     for (int f = 0; f < DISK_FIELDS; f++)
         difference[f] = 0;
-    if (c->table && !read_all(c->table_fd, c->table, TABLE_BYTES))
-        c->table[0] = '\0';
+    if (c->table)
+        probe_again(c->table_fd, c->table, TABLE_BYTES);
     for (size_t i = 0; i < c->n; i++) {
         struct source *const s = &c->all[i];
         uint64_t now[DISK_FIELDS];

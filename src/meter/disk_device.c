@@ -10,11 +10,6 @@
 #include "meter/disk_walk.h"
 #include "meter/probe.h"
 
-static int begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 const char *disk_kind(const char *root, const char *name)
 {
     static const struct {
@@ -27,7 +22,7 @@ const char *disk_kind(const char *root, const char *name)
     const long long turns = probe_number(-1, root, "/sys/block/%s/queue/rotational", name);
 
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        if (begins(name, kinds[i].begin))
+        if (probe_begins(name, kinds[i].begin))
             return kinds[i].kind;
     return turns == 1 ? "HDD" : turns == 0 ? "SSD" : NULL;
 }
@@ -140,7 +135,7 @@ static int add_backing_file(struct disk_walk *w, const char *sys)
 
 static void add_disk(struct disk_walk *w, const char *sys, const struct disk_device *d)
 {
-    if (begins(d->name, "ram") || begins(d->name, "zram")) {
+    if (probe_begins(d->name, "ram") || probe_begins(d->name, "zram")) {
         disk_walk_note(w, DISK_MEMORY);
         return;
     }

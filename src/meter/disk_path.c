@@ -14,11 +14,6 @@
 
 enum { MAX_LAYERS = 512, NAMES_SHOWN = 6 };
 
-static int begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 enum disk_kind disk_kind_of_type(const char *type)
 {
     static const char *const memory[] = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "rootfs"};
@@ -26,13 +21,13 @@ enum disk_kind disk_kind_of_type(const char *type)
                                       "beegfs",   "ceph",   "9p",     "virtiofs", "glusterfs",
                                       "orangefs", "wekafs", "daos",   "sshfs",    "gcsfuse",
                                       "juicefs",  "afs",    "vboxsf", "vmhgfs"};
-    const char *const name = begins(type, "fuse.") ? type + 5 : type;
+    const char *const name = probe_begins(type, "fuse.") ? type + 5 : type;
 
     for (size_t i = 0; i < COUNT_OF(memory); i++)
         if (strcmp(type, memory[i]) == 0)
             return DISK_MEMORY;
     for (size_t i = 0; i < COUNT_OF(far); i++)
-        if (begins(name, far[i]))
+        if (probe_begins(name, far[i]))
             return DISK_NETWORK;
     return DISK_UNKNOWN;
 }
@@ -58,7 +53,7 @@ static void visit_mapped(void *context, const char *name)
     struct arena a;
     const char *given;
 
-    if (m->found || !begins(name, "dm-"))
+    if (m->found || !probe_begins(name, "dm-"))
         return;
     arena_init(&a);
     given = probe_text(&a, m->walk->root, "/sys/block/%s/dm/name", name);
@@ -87,7 +82,7 @@ static int add_node(struct disk_walk *w, const char *source)
 
 int disk_walk_source(struct disk_walk *w, const char *source)
 {
-    const char *const name = begins(source, "/dev/") ? source + 5 : "";
+    const char *const name = probe_begins(source, "/dev/") ? source + 5 : "";
     struct mapped m = {w, name + 7, 0};
     struct disk_device d;
     char *sys;
@@ -95,7 +90,7 @@ int disk_walk_source(struct disk_walk *w, const char *source)
 
     if (!*name)
         return 0;
-    if (begins(name, "mapper/")) {
+    if (probe_begins(name, "mapper/")) {
         probe_folder(w->root, "/sys/block", visit_mapped, &m);
         return m.found || add_node(w, source);
     }
@@ -179,7 +174,7 @@ static void add_overlay(struct disk_walk *w, const char *options)
         char *const copy = xstrdup(options), *at = copy;
 
         for (char *word; (word = strsep(&at, ","));)
-            if (begins(word, names[i]))
+            if (probe_begins(word, names[i]))
                 add_layers(w, word + strlen(names[i]));
         free(copy);
     }
@@ -317,8 +312,9 @@ static void add_where(const struct disk_path *d, struct str *out)
     case DISK_NETWORK:
         str_add(out, " from ");
         str_add_printable(out, *d->source ? d->source : "a server without a name");
-        str_add(out, begins(d->type, "9p") || begins(d->type, "virtiofs") ? ", a share of the host"
-                                                                          : ", over the network");
+        str_add(out, probe_begins(d->type, "9p") || probe_begins(d->type, "virtiofs")
+                         ? ", a share of the host"
+                         : ", over the network");
         return;
     default:
         str_add(out, strcmp(d->type, "overlay") == 0

@@ -14,6 +14,7 @@ static const unsigned long long counter_end = 1ULL << 62;
 /* Bits of nvmlClocksEventReasons: power cap, slowdown by hardware, by heat (software, hardware),
  * power brake, limit of the board, reliability. Not: idle, clocks that somebody set. */
 static const unsigned long long throttled = 0x4 | 0x8 | 0x20 | 0x40 | 0x80 | 0x200 | 0x400;
+static const unsigned long long by_power = 0x4 | 0x80, by_heat = 0x20 | 0x40;
 
 /* Whether a call succeeded. A device that is lost is remembered, for each call to it can be slow.
  */
@@ -73,8 +74,11 @@ static void look_at_board(struct gpu *g, const struct nvml *n, double *v)
     u = ~0u;
     if (ASK(g, n->clock, g->handle, NVML_CLOCK_SM, &u) && u < MAX_MHZ)
         v[GPU_SM_MHZ] = u;
-    if (ASK(g, n->clock_reasons, g->handle, &reasons) && reasons < counter_end)
+    if (ASK(g, n->clock_reasons, g->handle, &reasons) && reasons < counter_end) {
         v[GPU_THROTTLED] = reasons & throttled ? 100 : 0;
+        v[GPU_THROTTLED_POWER] = reasons & by_power ? 100 : 0;
+        v[GPU_THROTTLED_HEAT] = reasons & by_heat ? 100 : 0;
+    }
 }
 
 /* ---- counters ---- */

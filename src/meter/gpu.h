@@ -15,6 +15,8 @@ enum gpu_quantity {
     GPU_POWER, /* W; newer devices say the mean of a second */
     GPU_SM_MHZ,
     GPU_THROTTLED, /* 100 when clocks are held down just now by power, heat or the board; else 0 */
+    GPU_THROTTLED_POWER, /* of these: a power cap or brake; heat. The board may say neither */
+    GPU_THROTTLED_HEAT,
     GPU_PCIE_RX,
     GPU_PCIE_TX,
     GPU_NVLINK_RX, /* payload of all links, bytes a second, as is PCIe */

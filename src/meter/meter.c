@@ -21,7 +21,7 @@ enum { MAX_PROBES = 32, MAX_PHASE_BYTES = 32, COST_LIMIT = 1000 };
 struct slot {
     const struct probe_ops *ops;
     void *state;
-    size_t first;            /* of its columns */
+    size_t first, end;       /* of its columns */
     int64_t last_ns, due_ns; /* of its samples; when it may be asked again */
     int64_t cost_ns[2];      /* processor time of the last two */
 };
@@ -78,14 +78,18 @@ static void note_cost(struct meter *m, struct slot *s, int64_t now, int64_t cost
     s->due_ns = now + (int64_t)((double)cost * COST_LIMIT / share);
 }
 
-static void sample_probe(struct meter *m, struct slot *s, int64_t now, size_t end)
+enum whom { WHO_IS_DUE, EVERYBODY };
+
+static void sample_probe(struct meter *m, struct slot *s, int64_t now, enum whom whom)
 {
     const double seconds = s->last_ns ? (double)(now - s->last_ns) / 1e9 : 0;
     const int64_t start = clock_thread_ns();
 
-    for (size_t i = s->first; i < end; i++)
+    for (size_t i = s->first; i < s->end; i++)
         m->values[i] = NAN;
     s->ops->sample(s->state, seconds, m->values + s->first);
+    if (s->ops->wait && whom == WHO_IS_DUE)
+        s->ops->wait(s->state, m->values + s->first);
     s->last_ns = now;
     note_cost(m, s, now, clock_thread_ns() - start);
 }
@@ -101,16 +105,13 @@ static double add_up(double *raw, double newest, double now)
     return (isnan(newest) ? 0 : newest) + more;
 }
 
-enum whom { WHO_IS_DUE, EVERYBODY };
-
 static void take_values(struct meter *m, int64_t now, enum whom whom)
 {
     for (size_t i = 0; i < m->columns.n; i++)
         m->values[i] = NAN;
     for (size_t i = 0; i < m->n_slots; i++)
         if (whom == EVERYBODY || now >= m->slots[i].due_ns)
-            sample_probe(m, &m->slots[i], now,
-                         i + 1 < m->n_slots ? m->slots[i + 1].first : m->first_counter);
+            sample_probe(m, &m->slots[i], now, whom);
     for (size_t i = 0; i < m->config.n_counters; i++)
         m->values[m->first_counter + i] =
             (double)m->config.counters[i].read(m->config.counters[i].context);
@@ -238,7 +239,8 @@ static void open_probe(struct meter *m, const struct probe_ops *ops)
     m->columns.first = m->columns.n;
     if (ops->open(&s.state, &m->config.place, &m->columns) < 0)
         return;
-    if (m->columns.n == s.first)
+    s.end = m->columns.n;
+    if (s.end == s.first)
         ops->close(s.state);
     else
         m->slots[m->n_slots++] = s;

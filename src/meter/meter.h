@@ -8,8 +8,10 @@
  * what a probe gives may wrap or begin anew, and counts on from there.
  *
  * Each row is one write of a whole line, so that a run that is killed loses none that was written.
- * A probe whose samples cost more than a thousandth of a processor is asked less often, and its
- * cells in between are empty; rows of meter_mark ask all.
+ * A probe is asked again 1000 times the processor time of its samples after the last one at the
+ * earliest, above 10 Hz 10000 / hz times: up to 10 Hz it takes a thousandth of a processor at most,
+ * above it hz / 10 thousandths, which is 0.1 ms a row. Its cells in between are empty; rows of
+ * meter_mark ask all.
  *
  * Threads: open, mark and close are one thread's, meter_last anybody's; the sampler is the meter's
  * own, and reads the counters. Nothing is allocated after meter_open. Errors: a file that can not
@@ -25,7 +27,8 @@ struct meter_place {
     const char *root; /* "" for the real machine, or a folder with proc/ and sys/ for tests */
     const char *const *data_files; /* of the data set; of many files, a sample */
     size_t n_data_files;
-    const char *store; /* the run folder, or where ingest writes */
+    const char *const *stores; /* the run folder, and where ingest writes */
+    size_t n_stores;
 };
 
 /* A number that the program itself counts. read is called by any thread. */
@@ -56,12 +59,16 @@ void meter_columns_release(struct meter_columns *c);
  * A failure of open has no state and no columns. sample fills values[] of its columns, NAN where
  * something is not known this time; seconds is the time since its last sample, 0 at the first. It
  * must not wait and must not allocate. Totals are given as they are counted, from anywhere. Calls
- * come from several threads, never two at a time. */
+ * come from several threads, never two at a time.
+ *
+ * wait (NULL: none) adds values that take up to 20 ms to know, after sample, in rows of the
+ * sampler's own thread; never in a mark, which waits at most for one that is under way. */
 struct probe_ops {
     const char *name;
     int (*open)(void **state, const struct meter_place *place, struct meter_columns *columns);
     void (*sample)(void *state, double seconds, double *values);
     void (*close)(void *state);
+    void (*wait)(void *state, double *values);
 };
 
 struct meter_config {

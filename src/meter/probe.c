@@ -107,6 +107,11 @@ void probe_folder(const char *root, const char *path,
     free(full);
 }
 
+int probe_begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
 int probe_open(const char *root, const char *fmt, ...)
 {
     struct str path = STR_INIT;
@@ -130,9 +135,12 @@ void probe_close(int fd)
 
 const char *probe_again(int fd, char *text, size_t n)
 {
-    const ssize_t got = fd < 0 ? -1 : pread(fd, text, n - 1, 0);
+    size_t have = 0;
+    ssize_t got;
 
-    text[got > 0 ? got : 0] = '\0';
+    while (fd >= 0 && have < n - 1 && (got = pread(fd, text + have, n - 1 - have, (off_t)have)) > 0)
+        have += (size_t)got;
+    text[have] = '\0';
     return text;
 }
 
@@ -165,11 +173,10 @@ double probe_field(const char *text, const char *word)
 
 double probe_rate(struct probe_rate *r, double total, double seconds)
 {
-    static const double shortest_s = 0.02;
     double rate;
 
     r->seconds += seconds;
-    if (isnan(total) || (r->known && r->seconds < shortest_s))
+    if (isnan(total) || (r->known && r->seconds < PROBE_SHORTEST_S))
         return NAN;
     rate = r->known && total >= r->last ? (total - r->last) / r->seconds : NAN;
     *r = (struct probe_rate){.last = total, .known = 1};

@@ -133,4 +133,4 @@ static void cpu_close(void *state)
     free(p);
 }
 
-const struct probe_ops probe_cpu = {"cpu", cpu_open, cpu_sample, cpu_close};
+const struct probe_ops probe_cpu = {"cpu", cpu_open, cpu_sample, cpu_close, NULL};

@@ -132,4 +132,4 @@ static void data_close(void *state)
     free(p);
 }
 
-const struct probe_ops probe_data = {"data", data_open, data_sample, data_close};
+const struct probe_ops probe_data = {"data", data_open, data_sample, data_close, NULL};

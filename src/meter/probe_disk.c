@@ -1,4 +1,5 @@
-/* The disks under the data set, and those under the run folder when they are others. What a disk
+/* The disks under the data set, and those that the run and an ingest write to when
+ * they are others. What a disk
  * does is counted for everybody who uses it, not for this process alone. */
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "base/err.h"
 #include "meter/disk_counter.h"
 #include "meter/meter.h"
+#include "meter/probe.h"
 
 enum { MAX_FILES = 64, SECTOR = 512 };
 
@@ -82,9 +84,6 @@ struct state {
     double seconds, since[DISK_FIELDS]; /* since the last rates */
 };
 
-/* The kernel counts times in steps of up to 10 ms: a shorter interval is part of the next. */
-static const double shortest_s = 0.02;
-
 /* In the order of the columns. */
 enum {
     READ_BYTES,
@@ -145,8 +144,8 @@ static int open_store(void **state, const struct meter_place *place, struct mete
     size_t shared = 0;
 
     add_data(&data, place);
-    if (place->store)
-        add_disks(&store, place->root, place->store);
+    for (size_t i = 0; i < place->n_stores; i++)
+        add_disks(&store, place->root, place->stores[i]);
     for (size_t i = 0; i < store.n; i++)
         shared += (size_t)has_disk(&data, &store.all[i].device);
     if (shared == store.n && shared == data.n)
@@ -199,7 +198,7 @@ static void sample(void *state, double seconds, double *values)
     s->seconds += seconds;
     for (int f = 0; f < DISK_FIELDS; f++)
         s->since[f] += d[f];
-    if (seconds > 0 && s->seconds < shortest_s)
+    if (seconds > 0 && s->seconds < PROBE_SHORTEST_S)
         return;
     if (seconds > 0)
         fill_rates(s->since, s->seconds, values);
@@ -216,5 +215,5 @@ static void close_group(void *state)
     free(s);
 }
 
-const struct probe_ops probe_disk = {"disk", open_data, sample, close_group};
-const struct probe_ops probe_store = {"store", open_store, sample, close_group};
+const struct probe_ops probe_disk = {"disk", open_data, sample, close_group, NULL};
+const struct probe_ops probe_store = {"store", open_store, sample, close_group, NULL};

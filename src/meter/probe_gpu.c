@@ -8,11 +8,10 @@
 #include "base/err.h"
 #include "meter/gpu.h"
 #include "meter/meter.h"
+#include "meter/probe.h"
 
 enum { MAX_UNITS = 128, MAX_INSTANCES = 16, NO_COLUMN = -1, UUID_BYTES = 96 };
 
-/* Shorter intervals say nothing: they are part of the next. */
-static const double shortest_s = 0.02;
 /* Two calls for the bytes of PCIe of one direction lie at least so far apart. */
 static const double pcie_period_s = 1;
 
@@ -23,6 +22,8 @@ static const char *const names[GPU_QUANTITIES] = {
     [GPU_POWER] = "power_w",
     [GPU_SM_MHZ] = "sm_mhz",
     [GPU_THROTTLED] = "throttled_percent",
+    [GPU_THROTTLED_POWER] = "throttled_power_percent",
+    [GPU_THROTTLED_HEAT] = "throttled_heat_percent",
     [GPU_PCIE_RX] = "pcie_receive_bytes_per_s",
     [GPU_PCIE_TX] = "pcie_send_bytes_per_s",
     [GPU_NVLINK_RX] = "nvlink_receive_bytes_per_s",
@@ -219,12 +220,11 @@ static int open_gpus(void **state, const struct meter_place *place, struct meter
 
 /* ---- samples ---- */
 
-/* One call a sample at most: it waits for 20 ms, and there may be many devices. */
-static void call_pcie(struct state *s, double *values)
+/* One call a row at most: it waits for 20 ms, and there may be many devices. */
+static void call_pcie(void *state, double *values)
 {
-    for (size_t i = 0; i < s->n_units; i++)
-        for (int k = 0; k < 2; k++)
-            s->units[i].pcie_age_s[k] += s->seconds;
+    struct state *const s = state;
+
     for (size_t tried = 0; tried < 2 * s->n_units; tried++) {
         const size_t turn = s->turn++ % (2 * s->n_units);
         struct unit *const u = &s->units[turn / 2];
@@ -247,17 +247,18 @@ static void sample(void *state, double seconds, double *values)
     s->seconds += seconds;
     for (size_t i = 0; i < s->n_columns; i++)
         values[i] = NAN;
-    if (seconds > 0 && s->seconds < shortest_s)
+    if (seconds > 0 && s->seconds < PROBE_SHORTEST_S)
         return;
     for (size_t i = 0; i < s->n_units; i++) {
         struct unit *const u = &s->units[i];
 
         gpu_look(&u->gpu, &s->nvml, s->seconds, v);
+        u->pcie_age_s[0] += s->seconds;
+        u->pcie_age_s[1] += s->seconds;
         for (int q = 0; q < GPU_QUANTITIES; q++)
             if (u->column[q] != NO_COLUMN)
                 values[u->column[q]] = v[q];
     }
-    call_pcie(s, values);
     s->seconds = 0;
 }
 
@@ -274,4 +275,4 @@ static void close_gpus(void *state)
     free(s);
 }
 
-const struct probe_ops probe_gpu = {"gpu", open_gpus, sample, close_gpus};
+const struct probe_ops probe_gpu = {"gpu", open_gpus, sample, close_gpus, call_pcie};

@@ -46,4 +46,4 @@ static void io_close(void *state)
     free(p);
 }
 
-const struct probe_ops probe_io = {"io", io_open, io_sample, io_close};
+const struct probe_ops probe_io = {"io", io_open, io_sample, io_close, NULL};

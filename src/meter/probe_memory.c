@@ -119,4 +119,4 @@ static void memory_close(void *state)
     free(p);
 }
 
-const struct probe_ops probe_memory = {"memory", memory_open, memory_sample, memory_close};
+const struct probe_ops probe_memory = {"memory", memory_open, memory_sample, memory_close, NULL};

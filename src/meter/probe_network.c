@@ -11,7 +11,7 @@
 #include "meter/meter.h"
 #include "meter/probe.h"
 
-enum { MAX_REAL = 32, NAME_BYTES = 16, TEXT_BYTES = 16384, FIELD_SENT = 8 };
+enum { MAX_REAL = 32, NAME_BYTES = 16, TEXT_BYTES = 1 << 16, FIELD_SENT = 8 };
 
 struct network {
     const char *root;
@@ -100,4 +100,5 @@ static void network_close(void *state)
     free(p);
 }
 
-const struct probe_ops probe_network = {"network", network_open, network_sample, network_close};
+const struct probe_ops probe_network = {"network", network_open, network_sample, network_close,
+                                        NULL};

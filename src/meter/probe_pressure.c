@@ -94,5 +94,5 @@ static void pressure_close(void *state)
     free(p);
 }
 
-const struct probe_ops probe_pressure = {"pressure", pressure_open, pressure_sample,
-                                         pressure_close};
+const struct probe_ops probe_pressure = {"pressure", pressure_open, pressure_sample, pressure_close,
+                                         NULL};

@@ -15,11 +15,6 @@ struct walk {
     struct system_info *s;
 };
 
-static int begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* Devices made of other devices, of memory or of media that come and go. */
 static int is_no_disk(const char *name)
 {
@@ -27,7 +22,7 @@ static int is_no_disk(const char *name)
                                          "sr",   "fd",  "nbd",  "mtd"};
 
     for (size_t i = 0; i < COUNT_OF(others); i++)
-        if (begins(name, others[i]))
+        if (probe_begins(name, others[i]))
             return 1;
     return 0;
 }
@@ -52,7 +47,7 @@ static void visit_disk(void *context, const char *name)
 
 static int is_storage(const char *device, const char *type)
 {
-    return (begins(device, "/dev/") && !begins(device, "/dev/loop")) ||
+    return (probe_begins(device, "/dev/") && !probe_begins(device, "/dev/loop")) ||
            disk_kind_of_type(type) == DISK_NETWORK;
 }
 
