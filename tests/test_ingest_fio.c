@@ -141,6 +141,29 @@ static void documents_of_an_earlier_start_are_not_read(void **state)
     close_scene(&c);
 }
 
+/* On a disk that several machines share another run may have this process's number, and what a run
+ * can not make it does not remove. */
+static void folders_of_others_stay(void **state)
+{
+    char *const other = xasprintf("%s/other/stave-ingest-%d", (char *)*state, (int)getpid());
+    char *const spec = xasprintf("bs=64k rate=8M size=1M dir=%s/other", (char *)*state);
+    char *const precious = xasprintf("other/stave-ingest-%d/precious", (int)getpid());
+    struct scene c;
+
+    need_fio();
+    free(scratch_file(*state, precious, "x"));
+    open_scene(&c, *state, spec);
+    assert_int_equal(guard_ingest_begin(&c.s), 0);
+    assert_string_not_equal(c.s.left.ingest_folder, other);
+    watch(&c, 0.2);
+    guard_ingest_end(&c.s);
+    assert_int_equal(names_in(other, "precious"), 1);
+    close_scene(&c);
+    free(other);
+    free(spec);
+    free(precious);
+}
+
 /* Its writers go with it, and its files at once. */
 static void fio_that_is_killed_is_told(void **state)
 {
@@ -295,6 +318,8 @@ int main(void)
                                         ingest_scratch_close),
         cmocka_unit_test_setup_teardown(documents_of_an_earlier_start_are_not_read,
                                         ingest_scratch_open, ingest_scratch_close),
+        cmocka_unit_test_setup_teardown(folders_of_others_stay, ingest_scratch_open,
+                                        ingest_scratch_close),
         cmocka_unit_test_setup_teardown(fio_that_is_killed_is_told, ingest_scratch_open,
                                         ingest_scratch_close),
         cmocka_unit_test_setup_teardown(disk_that_gets_full_is_told, ingest_scratch_open,

@@ -123,8 +123,10 @@ static int start(struct guard *g)
         return err(E_IO, "a pair of sockets for the supervisor: %s", strerror(errno));
     fflush(NULL);
     g->pid = fork();
-    if (g->pid == 0)
+    if (g->pid == 0) {
+        close(ends[0]); /* or it would never see the run's end */
         supervise(&g->plan, ends[1], run);
+    }
     close(ends[1]);
     g->fd = ends[0];
     if (g->pid < 0) {
@@ -155,7 +157,7 @@ int guard_open(const struct guard_plan *plan, struct guard **out)
         free(g);
         return rc;
     }
-    if (plan->instead)
+    if (!is_needed(plan) && plan->instead)
         snprintf(g->report.how, sizeof(g->report.how), "%s", plan->instead);
     *out = g;
     return 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,7 +81,7 @@ static _Noreturn void become_fio(char *const *argv, int said, pid_t parent)
     dup2(nowhere, STDIN_FILENO);
     dup2(said, STDOUT_FILENO);
     dup2(said, STDERR_FILENO);
-    close_range(STDERR_FILENO + 1, ~0u, 0);
+    supervisor_close_all_but(-1);
     execvp(argv[0], argv);
     dprintf(STDERR_FILENO, "fio can not be started: %s\n", strerror(errno));
     _exit(CANNOT_START);
@@ -113,14 +114,33 @@ static int start_fio(struct supervisor *s, char *const *argv)
     return supervisor_note(s);
 }
 
-/* Noted before it is there. */
+/* A name that nobody else takes: on a shared disk the number of a process is not enough. */
+static char *draw_name(const struct supervisor *s)
+{
+    char *const start = ingest_folder(s->plan.ingest, s->dir), *name;
+    uint32_t draw;
+
+    if (getrandom(&draw, sizeof(draw), 0) != (ssize_t)sizeof(draw))
+        draw = (uint32_t)clock_ns();
+    name = xasprintf("%s-%08x", start, draw);
+    free(start);
+    return name;
+}
+
+/* Noted before it is there. What could not be made is not ours to remove. */
 static int make_folder(struct supervisor *s)
 {
-    s->left.ingest_folder = ingest_folder(s->plan.ingest, s->dir);
-    TRY(supervisor_note(s));
-    if (mkdir(s->left.ingest_folder, 0700) < 0)
-        return err(E_IO, "make %s: %s", s->left.ingest_folder, strerror(errno));
-    return 0;
+    int rc;
+
+    s->left.ingest_folder = draw_name(s);
+    rc = supervisor_note(s);
+    if (rc == 0 && mkdir(s->left.ingest_folder, 0700) < 0)
+        rc = err(E_IO, "make %s: %s", s->left.ingest_folder, strerror(errno));
+    if (rc < 0) {
+        free(s->left.ingest_folder);
+        s->left.ingest_folder = NULL;
+    }
+    return rc;
 }
 
 /* The disk is looked at again: the run's first minutes may have filled it. */

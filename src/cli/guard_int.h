@@ -42,6 +42,9 @@ struct supervisor {
 /* Writes leftovers.json anew: before what is noted exists, where that can be. */
 int supervisor_note(struct supervisor *s);
 
+/* Every descriptor but the first three and this one. */
+void supervisor_close_all_but(int fd);
+
 /* The result of an ingest that has not begun. */
 void guard_ingest_expect(struct guard_report *r);
 /* When warm-up is over. Makes the folder, notes it, starts fio (PDEATHSIG SIGKILL, no descriptor

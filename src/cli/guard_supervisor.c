@@ -1,4 +1,5 @@
 /* The supervisor's process. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -78,12 +79,14 @@ static int make_ceiling(struct supervisor *s)
                                       .disk = s->plan.disk_bytes_per_s > 0,
                                       .run = s->run,
                                       .others = {getpid()}};
+    snprintf(s->report.how, sizeof(s->report.how), "%s", s->plan.instead ? s->plan.instead : "");
     if (!wish.memory && !wish.disk)
         return 0;
     TRY(ceiling_find(&s->ceiling, &wish));
     TRY(ceiling_make(&s->ceiling));
     note_groups(s);
-    snprintf(s->report.how, sizeof(s->report.how), "%s", s->ceiling.how);
+    snprintf(s->report.how, sizeof(s->report.how), "%s%s%s", s->ceiling.how,
+             s->plan.instead ? ", " : "", s->plan.instead ? s->plan.instead : "");
     return set_limits(s);
 }
 
@@ -243,6 +246,34 @@ static void serve(struct supervisor *s)
     finish_result(s);
 }
 
+/* Where close_range is missing or forbidden: what the process itself is told of its descriptors. */
+static void close_listed_but(int fd)
+{
+    DIR *const list = opendir("/proc/self/fd");
+    const struct dirent *e;
+
+    while (list && (e = readdir(list))) {
+        const int n = atoi(e->d_name);
+        if (n > STDERR_FILENO && n != fd && n != dirfd(list))
+            close(n);
+    }
+    if (list)
+        closedir(list);
+}
+
+void supervisor_close_all_but(int fd)
+{
+    const unsigned first = STDERR_FILENO + 1;
+    int rc = 0;
+
+    if (fd > (int)first)
+        rc = close_range(first, (unsigned)fd - 1, 0);
+    if (rc == 0)
+        rc = close_range(fd >= (int)first ? (unsigned)fd + 1 : first, ~0U, 0);
+    if (rc < 0)
+        close_listed_but(fd);
+}
+
 /* No terminal, no descriptor of the run's: neither its locks nor its pipes live on. */
 static void part_from_run(int fd)
 {
@@ -258,9 +289,7 @@ static void part_from_run(int fd)
         dup2(nowhere, STDIN_FILENO);
         dup2(nowhere, STDOUT_FILENO);
     }
-    if (fd > STDERR_FILENO + 1)
-        close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
-    close_range((unsigned)fd + 1, ~0U, 0);
+    supervisor_close_all_but(fd);
 }
 
 _Noreturn void supervise(const struct guard_plan *plan, int fd, pid_t run)

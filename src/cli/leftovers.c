@@ -163,7 +163,7 @@ static int is_plain_path(const char *p)
            !(strlen(p) >= 3 && strcmp(p + strlen(p) - 3, "/..") == 0);
 }
 
-/* stave-N and stave-N-rest; stave-ingest-N. */
+/* stave-N and stave-N-rest. */
 static int is_named(const char *path, const char *start, const char *end)
 {
     const char *const name = strrchr(path, '/') + 1;
@@ -171,6 +171,16 @@ static int is_named(const char *path, const char *start, const char *end)
                  digits = strncmp(name, start, n) ? 0 : strspn(name + n, "0123456789");
 
     return digits > 0 && (!name[n + digits] || strcmp(name + n + digits, end) == 0);
+}
+
+/* stave-ingest-N-XXXXXXXX; also without what is drawn. */
+static int is_ingest_folder(const char *path)
+{
+    const char *const drawn = strrchr(path, '-');
+
+    return is_named(path, "stave-ingest-", "") ||
+           (drawn && strlen(drawn) == 9 && strspn(drawn + 1, "0123456789abcdef") == 8 &&
+            is_named(path, "stave-ingest-", drawn));
 }
 
 static int read_group(const cJSON *o, struct leftovers *l)
@@ -199,7 +209,7 @@ static int read_all(const cJSON *doc, struct leftovers *l)
     TRY(read_process(doc, "run", &l->run));
     TRY(read_process(doc, "fio", &l->fio));
     cJSON_ArrayForEach(g, cJSON_GetObjectItemCaseSensitive(doc, "groups")) TRY(read_group(g, l));
-    if (folder && (!is_plain_path(folder) || !is_named(folder, "stave-ingest-", "")))
+    if (folder && (!is_plain_path(folder) || !is_ingest_folder(folder)))
         return err(E_DATA, "its folder of ingest is none that a run makes");
     l->ingest_folder = folder ? xstrdup(folder) : NULL;
     return 0;

@@ -44,7 +44,8 @@ long long ingest_bytes(const struct ingest_settings *s);
 int ingest_check(const struct ingest_settings *s, const char *run_dir, char *version, size_t n);
 /* Warns when the files would be memory (tmpfs). */
 void ingest_warn_of_memory(const struct ingest_settings *s, const char *run_dir);
-/* The folder for the files, heap, absolute where dir is there: DIR/stave-ingest-PID. */
+/* The folder for the files, heap, absolute where dir is there: DIR/stave-ingest-PID, the start
+ * of its name: what is drawn follows. */
 char *ingest_folder(const struct ingest_settings *s, const char *run_dir);
 /* What fio is asked to do, beside the specification. */
 struct ingest_job {
