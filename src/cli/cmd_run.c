@@ -174,6 +174,7 @@ static int finish(struct run *r, int rc)
     if (rc < 0)
         err_print("", err_reason());
     closed = trace_close(&r->trace);
+    machine_take_changes(&r->setup.machine); /* while the run is in the group that it was in */
     guard_end(r->setup.guard);
     if (closed < 0)
         err_print("the log does not stand: ", err_reason());
@@ -194,10 +195,12 @@ static int finish(struct run *r, int rc)
     return write_export(r, code);
 }
 
-/* Page cache that is there already is charged to somebody else: a ceiling would not hold it. */
+/* Page cache that is there already is charged to somebody else: a ceiling would not hold it, and
+ * reads around the cache would be served from it. */
 static int what_to_clear(const struct run *r)
 {
-    const int is_limited = r->demand.plan.memory_bytes > 0 || r->demand.plan.limits_cache;
+    const struct guard_plan *const p = &r->demand.plan;
+    const int is_limited = p->memory_bytes > 0 || p->limits_cache || p->instead;
 
     return r->own.clear_cache == CLEAR_AUTO && is_limited ? CLEAR_FILES : r->own.clear_cache;
 }

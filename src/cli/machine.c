@@ -39,22 +39,25 @@ static long long since(long long before, long long now)
     return before < 0 || now < before ? -1 : now - before;
 }
 
-struct changes {
-    long long throttled, oom_kills;
-};
-
-static struct changes changes_of(const struct machine *m)
+static struct machine_changes changes_of(const struct machine *m)
 {
     struct machine now;
 
+    if (m->at_end.taken)
+        return m->at_end;
     machine_find(m->root, &now);
-    return (struct changes){since(m->cpus.throttled, now.cpus.throttled),
-                            since(m->memory.oom_kills, now.memory.oom_kills)};
+    return (struct machine_changes){1, since(m->cpus.throttled, now.cpus.throttled),
+                                    since(m->memory.oom_kills, now.memory.oom_kills)};
+}
+
+void machine_take_changes(struct machine *m)
+{
+    m->at_end = changes_of(m);
 }
 
 void machine_add_changes(const struct machine *m, struct str *out)
 {
-    const struct changes c = changes_of(m);
+    const struct machine_changes c = changes_of(m);
 
     if (c.throttled >= 0)
         str_printf(out, ",\n  \"cpu_throttled_periods\": %lld", c.throttled);
@@ -64,7 +67,7 @@ void machine_add_changes(const struct machine *m, struct str *out)
 
 void machine_warn_changes(const struct machine *m)
 {
-    const struct changes c = changes_of(m);
+    const struct machine_changes c = changes_of(m);
 
     if (c.throttled > 0)
         warning("a processor quota held the run up in %lld periods (nr_throttled; %s)", c.throttled,

@@ -8,15 +8,25 @@
 #include "base/str.h"
 #include "train/loop.h"
 
+/* Since the machine was looked at; -1: not known. */
+struct machine_changes {
+    int taken;
+    long long throttled, oom_kills;
+};
+
 struct machine {
     const char *root; /* see cpus.h; borrowed */
     struct cpus cpus; /* count is 0 when nothing says it */
     struct memlimit memory;
+    struct machine_changes at_end; /* once they are taken */
 };
 
 void machine_find(const char *root, struct machine *m);
 /* Members for run.json, each with a comma in front. */
 void machine_add_json(const struct machine *m, struct str *out);
+/* Keeps what happened until now for the two calls below: before the process goes to another group,
+ * whose counts are others. */
+void machine_take_changes(struct machine *m);
 /* What happened since machine_find, as members for result.json: periods held up by a quota, and
  * processes that the kernel killed. What no group counts is absent. */
 void machine_add_changes(const struct machine *m, struct str *out);
