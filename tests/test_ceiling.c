@@ -217,6 +217,22 @@ static void a_group_of_a_killed_run_is_taken_over(void **state)
     end(&c);
 }
 
+/* Of a run with the same number in another place: a process is in it. */
+static void a_group_that_is_used_stays(void **state)
+{
+    struct child c;
+
+    (void)state;
+    need_groups(1, 0);
+    c = start(read_whole, "/dev/null");
+    into_group(&c, 1, 0);
+    assert_int_equal(ceiling_make(&c.ceiling), E_IO);
+    assert_non_null(strstr(err_reason(), "make the control group"));
+    assert_true(n_groups_of(c.pid) >= 1);
+    assert_int_equal(let_go(&c), 0);
+    end(&c);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
 
 int main(void)
@@ -227,6 +243,7 @@ int main(void)
         TEST(a_later_limit_takes_cache_back),
         TEST(a_disk_limit_slows_reads),
         TEST(a_group_of_a_killed_run_is_taken_over),
+        TEST(a_group_that_is_used_stays),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,32 @@ static void a_run_that_ends(void **state)
     expect_result(dir, "interrupted", NULL);
 }
 
+static void a_ceiling_that_never_came(void **state)
+{
+    char *said;
+
+    need_groups(1, 0);
+    said = program_run(*state, 4, NULL_RUN "--steps 2 --warm 600 --cache 64M --out %s/r",
+                       (char *)*state);
+    assert_says(said, "--cache was never in force, and nothing was measured under it: the run "
+                      "ended before its warm-up did (--warm)");
+    free(said);
+}
+
+/* Beside a group or an ingest, which need a supervisor. */
+static void reads_around_the_cache_are_told(void **state)
+{
+    const struct guard_plan plan = {.memory_bytes = 512 * MIB, .instead = "uncached reads: direct"};
+    struct guard *g;
+
+    (void)state;
+    need_groups(1, 0);
+    assert_int_equal(guard_open(&plan, &g), 0);
+    assert_says(guard_report(g)->how, "cgroup v");
+    assert_says(guard_report(g)->how, ", uncached reads: direct");
+    guard_close(g);
+}
+
 /* Its words go nowhere, and the signals that a terminal sends concern the run alone. */
 static void signals_do_not_end_a_supervisor(void **state)
 {
@@ -406,6 +432,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_run_that_ends),
+        TEST(a_ceiling_that_never_came),
+        TEST(reads_around_the_cache_are_told),
         TEST(signals_do_not_end_a_supervisor),
         TEST(a_run_that_is_killed),
         TEST(a_supervisor_that_is_killed),

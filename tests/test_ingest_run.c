@@ -247,12 +247,15 @@ static void run_that_is_killed(void **state)
 {
     const char *const dir = *state;
     struct running r = start(dir, "");
+    char *const page = file_join(r.run_dir, "report.html");
 
     clock_sleep_ns(2200000000);
     free(end(&r, SIGKILL, 1000 + SIGKILL));
     wait_until_gone(r.leftovers);
     assert_nothing_left(dir);
     assert_true(rows_of(r.run_dir) >= 1);
+    wait_for_text(page, "</html>");
+    free(page);
     release(&r);
 }
 

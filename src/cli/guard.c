@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/guard_int.h"
@@ -210,6 +211,17 @@ const struct guard_report *guard_report(struct guard *g)
     return &g->report;
 }
 
+/* leftovers.json stays where something does. */
+static void warn_of_what_is_left(const struct guard *g)
+{
+    char *const path = g->dir ? file_join(g->dir, "leftovers.json") : NULL;
+
+    if (path && file_exists(path))
+        warning("%s; stave clean %s mends it",
+                g->report.words[0] ? g->report.words : "something of the run is left", g->dir);
+    free(path);
+}
+
 void guard_end(struct guard *g)
 {
     struct mended m;
@@ -222,6 +234,8 @@ void guard_end(struct guard *g)
     wait_for_supervisor(g);
     if (g->is_lost && g->dir && leftovers_mend(g->dir, getpid(), &m) < 0)
         warning("%s; stave clean %s mends it", err_reason(), g->dir);
+    else
+        warn_of_what_is_left(g);
 }
 
 void guard_close(struct guard *g)

@@ -41,6 +41,7 @@ struct guard_report {
     long long memory_limit_bytes, cache_bytes, anon_at_warmup_bytes, disk_limit_bytes_per_s;
     long long oom_kills;
     char words[400];    /* one sentence on what went wrong; "" */
+    int cache_began;    /* the ceiling of --cache was set, or a lower one holds */
     int ingest_started; /* ingest holds: of fio.json and what the supervisor saw */
     struct ingest_result ingest;
 };

@@ -195,16 +195,23 @@ int guard_demand_open(struct guard_demand *d, struct data_settings *data, const 
     return rc;
 }
 
+static int has_failed(const struct guard_demand *d, const struct guard_report *r)
+{
+    const int no_cache = d->plan.limits_cache && !r->cache_began,
+              no_ingest = d->plan.ingest && r->ingest.error;
+
+    if (no_cache)
+        warning("--cache was never in force, and nothing was measured under it: %s",
+                r->words[0] ? r->words : "the run ended before its warm-up did (--warm)");
+    if (no_ingest)
+        warning("the ingest failed, and nothing beside the run was measured: %s", r->ingest.words);
+    return no_cache || no_ingest;
+}
+
 int guard_demand_judge(const struct guard_demand *d, struct guard *g, int code)
 {
-    const struct ingest_result *ingest;
-
-    if (!d->plan.ingest || !g)
+    if (!g || !has_failed(d, guard_report(g)))
         return code;
-    ingest = &guard_report(g)->ingest;
-    if (!ingest->error)
-        return code;
-    warning("the ingest failed, and nothing beside the run was measured: %s", ingest->words);
     return code == EXIT_REACHED ? EXIT_UNTRUSTWORTHY : code;
 }
 

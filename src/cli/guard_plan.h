@@ -34,7 +34,8 @@ int guard_demand_is_none(const struct guard_demand *d);
 int guard_demand_open(struct guard_demand *d, struct data_settings *data, const struct task *task,
                       struct guard **out);
 /* After guard_end: the exit code of a run that would else have this one, with a warning when an
- * ingest was asked for and failed. What was trained stands; what was to be measured does not. */
+ * ingest was asked for and failed, or a ceiling of --cache never came into force. What was trained
+ * stands; what was to be measured does not. */
 int guard_demand_judge(const struct guard_demand *d, struct guard *g, int code);
 /* What would be in force, on stdout, for --dry-run. Makes nothing. */
 void guard_demand_print(const struct guard_demand *d);

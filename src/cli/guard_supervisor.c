@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/guard_int.h"
+#include "cli/page.h"
 #include "cli/run_killed.h"
 #include "meter/disk_path.h"
 
@@ -102,10 +103,11 @@ static int limit_cache(struct supervisor *s)
                    "the control group does not say what it holds, so --cache is not in force");
     s->report.anon_at_warmup_bytes = use.anon;
     bytes = use.held + s->plan.cache_bytes;
-    if (s->plan.memory_bytes > 0 && s->plan.memory_bytes < bytes)
-        return 0;
-    TRY(limit_memory(s, bytes));
-    s->report.cache_bytes = s->plan.cache_bytes;
+    if (s->plan.memory_bytes <= 0 || s->plan.memory_bytes >= bytes) {
+        TRY(limit_memory(s, bytes));
+        s->report.cache_bytes = s->plan.cache_bytes;
+    }
+    s->report.cache_began = 1;
     return 0;
 }
 
@@ -149,6 +151,8 @@ static void mend(struct supervisor *s)
         say(s, err_reason());
     else if (!s->left.ingest_folder)
         forget_leftovers(s);
+    if (s->left.ingest_folder)
+        say(s, "the folder of the ingest's files can not be removed");
 }
 
 /* ---- a run that ended without a word ---- */
@@ -174,6 +178,8 @@ static void finish_result(const struct supervisor *s)
     guard_report_add_json(&s->report, &s->plan, &members);
     if (run_mark_killed(s->dir, members.s) < 0)
         err_print("", err_reason());
+    else
+        page_write(s->dir);
     str_release(&members);
 }
 
@@ -292,6 +298,17 @@ static void part_from_run(int fd)
     supervisor_close_all_but(fd);
 }
 
+/* Of groups that were made; the reason stays what it is. */
+static void undo(struct supervisor *s, int rc)
+{
+    char *const reason = xstrdup(err_reason());
+
+    if (s->left.n_groups)
+        ceiling_remove("", s->left.groups, s->left.n_groups);
+    err(rc, "%s", reason);
+    free(reason);
+}
+
 _Noreturn void supervise(const struct guard_plan *plan, int fd, pid_t run)
 {
     struct supervisor s = {.plan = *plan, .fd = fd, .run = run, .report = guard_report_none()};
@@ -300,7 +317,7 @@ _Noreturn void supervise(const struct guard_plan *plan, int fd, pid_t run)
     part_from_run(fd);
     rc = make_ceiling(&s);
     if (rc < 0)
-        ceiling_remove("", s.ceiling.groups, s.ceiling.n_groups);
+        undo(&s, rc);
     answer(&s, GUARD_OPEN, rc);
     if (rc == 0)
         serve(&s);

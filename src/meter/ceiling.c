@@ -58,13 +58,21 @@ static int is_empty(const char *root, const char *group)
     return empty;
 }
 
-/* An empty one of a killed process that had this number is taken over. */
+/* An empty one of a killed process that had this number is taken over, without its limits. What can
+ * not be removed because files are in it is no group of the kernel's, which has no such files. */
+static int renew(const char *root, const char *group, const char *path)
+{
+    if (!is_empty(root, group))
+        return 0;
+    return rmdir(path) == 0 ? mkdir(path, 0755) == 0 : errno == ENOTEMPTY;
+}
+
 static int make_group(const char *root, const char *group)
 {
     char *const path = xasprintf("%s%s", root, group);
     int rc = 0;
 
-    if (mkdir(path, 0755) < 0 && !(errno == EEXIST && is_empty(root, group)))
+    if (mkdir(path, 0755) < 0 && !(errno == EEXIST && renew(root, group, path)))
         rc = err(E_IO, "make the control group %s: %s", path, strerror(errno));
     free(path);
     return rc;
@@ -108,10 +116,10 @@ static int switch_controllers(const char *root, const struct ceiling_group *g, c
     return rc;
 }
 
-static int make_all(struct ceiling *c)
+static int make_all(struct ceiling *c, size_t *made)
 {
-    for (size_t i = 0; i < c->n_groups; i++)
-        TRY(make_group(c->root, c->groups[i].path));
+    for (; *made < c->n_groups; ++*made)
+        TRY(make_group(c->root, c->groups[*made].path));
     if (c->rest)
         TRY(move_all(c->root, c->rest->back, c->rest->path));
     for (size_t i = 0; i < c->n_groups; i++)
@@ -121,13 +129,14 @@ static int make_all(struct ceiling *c)
 
 int ceiling_make(struct ceiling *c)
 {
-    const int rc = make_all(c);
+    size_t made = 0;
+    const int rc = make_all(c, &made);
     char *reason;
 
     if (rc == 0)
         return 0;
     reason = xstrdup(err_reason());
-    ceiling_remove(c->root, c->groups, c->n_groups);
+    ceiling_remove(c->root, c->groups, made); /* of what was there before nothing */
     err(rc, "%s", reason);
     free(reason);
     return rc;

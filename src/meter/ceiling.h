@@ -52,8 +52,8 @@ struct ceiling_wish {
 int ceiling_find(struct ceiling *c, const struct ceiling_wish *w);
 void ceiling_release(struct ceiling *c);
 
-/* Makes the groups; when it fails, what was made is gone again. Processes that may not stay where
- * they are, those of this program, move. */
+/* Makes the groups; when it fails, what was made is gone again, and what was there before stays.
+ * Processes that may not stay where they are, those of this program, move. */
 int ceiling_make(struct ceiling *c);
 int ceiling_join(const struct ceiling *c, pid_t run);
 /* Limits the memory, without swap. What is above is given back now, which takes its time; E_IO when
