@@ -149,6 +149,16 @@ static void given_over_to_the_run_alone(void **state)
     assert_string_equal(a.off, "memory io");
     assert_true(a.has_rest);
     assert_int_equal(a.n_groups, 2);
+    assert_string_equal(find(*state, 0, 1).off, "io memory");
+}
+
+/* The kernel gives the number 0 to processes of name spaces that can not be seen. */
+static void processes_without_a_number_are_others(void **state)
+{
+    add_self(*state, "0::/run.scope\n", v2_mount);
+    add_group(*state, (struct fixture_group){"sys/fs/cgroup/run.scope", "0\n77\n", "memory\n", "\n",
+                                             NULL, 1, 0});
+    refused(find(*state, 1, 0), "holds other processes, too");
 }
 
 /* A shell is in the group: the run goes beside it. */
@@ -317,6 +327,10 @@ static void limits_are_written(void **state)
     expect_file(*state, "sys/fs/cgroup/stave-77/memory.high", "max");
     expect_file(*state, "sys/fs/cgroup/stave-77/io.max", "259:3 rbps=209715200 wbps=209715200");
     expect_file(*state, "sys/fs/cgroup/stave-77/cgroup.procs", "77");
+    assert_int_equal(ceiling_limit_memory(&c, 900000), E_IO);
+    assert_non_null(strstr(err_reason(), "gives back no more"));
+    expect_file(*state, "sys/fs/cgroup/stave-77/memory.max", "268435456");
+    expect_file(*state, "sys/fs/cgroup/stave-77/memory.high", "max");
     ceiling_read(&c, &use);
     assert_int_equal(use.anon, 350000);
     assert_int_equal(use.cache, 550000);
@@ -345,6 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(given_over_to_the_run_alone),
+        TEST(processes_without_a_number_are_others),
         TEST(beside_a_group_that_others_are_in),
         TEST(never_out_of_a_limit),
         TEST(not_given_over),

@@ -233,12 +233,13 @@ static void both_are_killed_and_cleaned(void **state)
 static void write_leftovers(const char *dir, const char *fio, const char *group, const char *folder)
 {
     char *const boot = cgroup_slurp("", "/proc/sys/kernel/random/boot_id");
+    const int above = (int)(strrchr(group, '/') - group);
     char *text;
 
     boot[strcspn(boot, "\n")] = '\0';
     text = xasprintf("{\"boot\": \"%s\", \"fio\": %s, \"groups\": [{\"path\": \"%s\", \"back\": "
-                     "\"/tmp\"}], \"ingest_folder\": \"%s\"}",
-                     boot, fio, group, folder);
+                     "\"%.*s\"}], \"ingest_folder\": \"%s\"}",
+                     boot, fio, group, above, group, folder);
     free(scratch_file(dir, "r/leftovers.json", text));
     free(text);
     free(boot);
@@ -251,6 +252,7 @@ static pid_t start_waiting(void)
 
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        prctl(PR_SET_NAME, "fio");
         for (;;)
             pause();
     }
@@ -286,8 +288,8 @@ static void strangers_are_left_alone(void **state)
 static void fio_and_its_files_are_mended(void **state)
 {
     const char *const dir = *state;
-    char *const file = scratch_file(dir, "stave-ingest-9/file", "x");
-    char *const folder = file_join(dir, "stave-ingest-9");
+    char *const file = scratch_file(dir, "stave-ingest-9-0a1b2c3d/file", "x");
+    char *const folder = file_join(dir, "stave-ingest-9-0a1b2c3d");
     const pid_t fio = start_waiting();
     struct process p;
     char *text, *said;

@@ -202,6 +202,10 @@ static int what_to_clear(const struct run *r)
     const struct guard_plan *const p = &r->demand.plan;
     const int is_limited = p->memory_bytes > 0 || p->limits_cache || p->instead;
 
+    if (is_limited && r->own.clear_cache == CLEAR_NO)
+        warning(
+            "--clear-cache no: what is in memory of the data set already is outside the ceiling, "
+            "and reading it costs nothing");
     return r->own.clear_cache == CLEAR_AUTO && is_limited ? CLEAR_FILES : r->own.clear_cache;
 }
 

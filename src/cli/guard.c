@@ -2,7 +2,7 @@
 #include "cli/guard.h"
 
 #include <errno.h>
-#include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,13 +196,19 @@ int guard_folder(struct guard *g, const char *dir)
     return rc;
 }
 
-int guard_warm(struct guard *g, int64_t start_ms)
+void guard_warm(struct guard *g, int64_t start_ms)
 {
+    const int64_t until = clock_ns() + 5 * (int64_t)1000000000;
+    struct pollfd p = {.events = POLLIN};
+
     if (!g)
-        return 0;
+        return;
     ask(g, GUARD_WARM, "", start_ms);
-    hear_all(g, 0);
-    return 0;
+    for (int64_t ms; g->fd >= 0 && g->waiting > 0 && (ms = (until - clock_ns()) / 1000000) > 0;) {
+        p.fd = g->fd;
+        if (poll(&p, 1, (int)ms) > 0)
+            hear_all(g, MSG_DONTWAIT);
+    }
 }
 
 const struct guard_report *guard_report(struct guard *g)

@@ -5,11 +5,15 @@
  * DIR/leftovers.json (cli/leftovers.h) while it is at work, so that `stave clean` can mend what the
  * supervisor's own death leaves.
  *
- *     guard_open     forked; the run is in its group, what can not be had is refused
- *     guard_folder    the run folder is there and locked
- *     guard_warm     warm-up is over: the ceiling of --cache, ingest; both have begun when it
- * returns, so that what is read afterwards is read under them guard_end      ingest is ended, the
- * run is back where it was, the group is gone
+ * guard_open: forked; the run is in its group, what can not be had is refused.
+ *
+ * guard_folder: the run folder is there and locked.
+ *
+ * guard_warm: warm-up is over, the ceiling of --cache and the ingest begin. It waits until they
+ * have, so that what is read afterwards is read under them, but no more than 5 s.
+ *
+ * guard_end: the ingest is ended, the run is back where it was, the group is gone. What could not
+ * be mended is a warning.
  *
  * A supervisor that dies costs the run nothing but a warning: the calls then return 0, guard_end
  * mends what it can, and the report says it.
@@ -54,7 +58,7 @@ int guard_open(const struct guard_plan *plan, struct guard **out);
 /* Absolute or relative; the supervisor writes leftovers.json and fio's documents there. */
 int guard_folder(struct guard *g, const char *dir);
 /* start_ms: the wall clock when the event stream was opened. */
-int guard_warm(struct guard *g, int64_t start_ms);
+void guard_warm(struct guard *g, int64_t start_ms);
 /* What is in force now, or was. */
 const struct guard_report *guard_report(struct guard *g);
 /* Ends it all. The report is complete then; a second call does nothing. */

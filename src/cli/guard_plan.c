@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/opt.h"
 #include "cli/command.h"
+#include "cli/leftovers.h"
 #include "meter/ceiling.h"
 
 /* ---- reading the conditions ---- */
@@ -177,6 +178,7 @@ int guard_demand_open(struct guard_demand *d, struct data_settings *data, const 
 {
     struct guard_plan cache_only = {.limits_cache = d->plan.limits_cache};
     struct ceiling c;
+    struct mended earlier;
     char version[64];
     int rc;
 
@@ -184,6 +186,8 @@ int guard_demand_open(struct guard_demand *d, struct data_settings *data, const 
         TRY(ingest_check(d->plan.ingest, d->dir, version, sizeof(version)));
         ingest_warn_of_memory(d->plan.ingest, d->dir);
     }
+    if (d->dir) /* what stays, guard_folder tells */
+        leftovers_mend(d->dir, getpid(), &earlier);
     rc = guard_open(&d->plan, out);
     if (rc != E_UNSUPPORTED || !d->plan.limits_cache || d->plan.memory_bytes)
         return rc;
@@ -267,6 +271,8 @@ void guard_demand_print(const struct guard_demand *d)
     printf("ceiling: ");
     print_part("memory", d->plan.memory_bytes, "MiB");
     print_part("beyond the memory of warm-up", d->plan.cache_bytes, "MiB");
+    if (d->plan.limits_cache && d->plan.cache_bytes == 0)
+        printf("beyond the memory of warm-up nothing; ");
     print_part("disk", d->plan.disk_bytes_per_s, "MiB/s");
     if (find_group(&d->plan, &c) < 0)
         printf("%s\n", err_reason());

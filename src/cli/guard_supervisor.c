@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -38,6 +39,19 @@ static void note_groups(struct supervisor *s)
 
 /* ---- limits ---- */
 
+/* A btrfs on several devices is no device itself: each of them has the limit. */
+static int limit_devices(struct supervisor *s, const struct disk_path *d)
+{
+    const long long most = s->plan.disk_bytes_per_s;
+
+    if (d->n_leaves < 2 || strcmp(d->type, "btrfs") != 0)
+        return ceiling_limit_disk(&s->ceiling, d->whole.major, d->whole.minor, most);
+    for (size_t i = 0; i < d->n_leaves; i++)
+        TRY(ceiling_limit_disk(&s->ceiling, d->leaves[i].device.major, d->leaves[i].device.minor,
+                               most));
+    return 0;
+}
+
 static int limit_disk(struct supervisor *s, const char *path)
 {
     struct disk_path d;
@@ -45,8 +59,7 @@ static int limit_disk(struct supervisor *s, const char *path)
 
     TRY(disk_path_find("", path, &d));
     rc = d.kind == DISK_BLOCK
-             ? ceiling_limit_disk(&s->ceiling, d.whole.major, d.whole.minor,
-                                  s->plan.disk_bytes_per_s)
+             ? limit_devices(s, &d)
              : err(E_UNSUPPORTED, "--disk-limit: %s is on no disk of this machine (%s)", path,
                    d.words);
     disk_path_release(&d);
@@ -71,6 +84,33 @@ static int set_limits(struct supervisor *s)
     return ceiling_join(&s->ceiling, s->run);
 }
 
+static int same_program(pid_t a, pid_t b)
+{
+    char names[2][4096];
+    ssize_t n[2];
+
+    for (int i = 0; i < 2; i++) {
+        char *const path = xasprintf("/proc/%d/exe", (int)(i ? b : a));
+        n[i] = readlink(path, names[i], sizeof(names[i]));
+        free(path);
+    }
+    return n[0] > 0 && n[0] == n[1] && memcmp(names[0], names[1], (size_t)n[0]) == 0;
+}
+
+/* The set or study that makes the run; 0: none. */
+static pid_t maker_of(pid_t run)
+{
+    char *const path = xasprintf("/proc/%d/status", (int)run);
+    char *const text = cgroup_slurp("", path);
+    long long parent = 0;
+
+    if (!cgroup_field(text, "PPid:", &parent) || !same_program((pid_t)parent, run))
+        parent = 0;
+    free(text);
+    free(path);
+    return (pid_t)parent;
+}
+
 /* Processes that nobody but the run and its supervisor are: the run's own group may be given over
  * to them alone. */
 static int make_ceiling(struct supervisor *s)
@@ -79,7 +119,7 @@ static int make_ceiling(struct supervisor *s)
                                       .memory = s->plan.memory_bytes > 0 || s->plan.limits_cache,
                                       .disk = s->plan.disk_bytes_per_s > 0,
                                       .run = s->run,
-                                      .others = {getpid()}};
+                                      .others = {getpid(), maker_of(s->run)}};
     snprintf(s->report.how, sizeof(s->report.how), "%s", s->plan.instead ? s->plan.instead : "");
     if (!wish.memory && !wish.disk)
         return 0;

@@ -183,13 +183,23 @@ static int is_ingest_folder(const char *path)
             is_named(path, "stave-ingest-", drawn));
 }
 
+/* Where a run comes from that is in the group: the group above it, or one beside it. */
+static int is_near(const char *back, const char *path)
+{
+    const size_t n = (size_t)(strrchr(path, '/') - path);
+
+    if (strncmp(back, path, n) != 0)
+        return 0;
+    return !back[n] || (back[n] == '/' && !strchr(back + n + 1, '/'));
+}
+
 static int read_group(const cJSON *o, struct leftovers *l)
 {
     const char *const path = text_of(o, "path"), *const back = text_of(o, "back");
     const char *const off = text_of(o, "off");
 
     if (l->n_groups == CEILING_MAX_GROUPS || !is_plain_path(path) || !is_plain_path(back) ||
-        !is_named(path, "stave-", "-rest") ||
+        !is_named(path, "stave-", "-rest") || !is_near(back, path) ||
         (off && off[strspn(off, "abcdefghijklmnopqrstuvwxyz ")]))
         return err(E_DATA, "one of its groups is none that a run makes");
     l->groups[l->n_groups++] =
@@ -260,9 +270,22 @@ static int is_control_group(const char *path)
            (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
 }
 
-/* fio ends cleanly at SIGINT; it then still sums up. */
-static int end_process(struct process p, struct mended *out)
+static int is_fio(struct process p)
 {
+    char *const path = xasprintf("/proc/%d/comm", (int)p.pid);
+    char *const name = cgroup_slurp("", path);
+    const int yes = name && strcmp(name, "fio\n") == 0;
+
+    free(path);
+    free(name);
+    return yes;
+}
+
+/* fio ends cleanly at SIGINT; it then still sums up. */
+static int end_fio(struct process p, struct mended *out)
+{
+    if (!is_fio(p))
+        return 0;
     for (int i = 0; i < ATTEMPTS && process_lives(p); i++) {
         if (i == 0)
             kill(p.pid, SIGINT);
@@ -287,12 +310,20 @@ static int remove_folder(const char *path, struct mended *out)
 
 static int remove_groups(const struct leftovers *l, struct mended *out)
 {
-    for (size_t i = 0; i < l->n_groups; i++)
-        if (file_exists(l->groups[i].path) && !is_control_group(l->groups[i].path))
-            return err(E_DATA, "%s is no control group", l->groups[i].path);
-    for (size_t i = 0; i < l->n_groups; i++)
-        out->groups += file_exists(l->groups[i].path);
-    return ceiling_remove("", l->groups, l->n_groups);
+    struct ceiling_group there[CEILING_MAX_GROUPS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->n_groups; i++) {
+        const struct ceiling_group *const g = &l->groups[i];
+        if (!file_exists(g->path))
+            continue;
+        if (!is_control_group(g->path) || !is_control_group(g->back))
+            return err(E_DATA, "%s is no control group",
+                       is_control_group(g->path) ? g->back : g->path);
+        there[n++] = *g;
+    }
+    out->groups += (int)n;
+    return ceiling_remove("", there, n);
 }
 
 static int check_at_work(const char *dir, const struct leftovers *l, pid_t by)
@@ -316,7 +347,7 @@ static int mend_all(const char *dir, const struct leftovers *l, pid_t by, struct
     read_boot(boot, sizeof(boot));
     if (strcmp(boot, l->boot) == 0) {
         TRY(check_at_work(dir, l, by));
-        TRY(end_process(l->fio, out));
+        TRY(end_fio(l->fio, out));
         TRY(remove_groups(l, out));
     }
     TRY(remove_folder(l->ingest_folder, out));

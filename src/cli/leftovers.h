@@ -1,9 +1,11 @@
 /* leftovers.json of a run folder: what a supervisor (cli/guard.h) would leave behind if it were
- * killed. It is written before the things exist and gone when nothing is left to mend.
+ * killed. The ingest's folder and fio are noted before they exist; groups exist
+ * from guard_open on and are noted once the folder is locked: until then the supervisor alone knows
+ * of them. The file is gone when nothing is left to mend.
  *
  * Whoever reads it believes little: a process is ended only when it started when the file says, in
- * this boot of the machine; a group or folder is removed only when its name is one that a
- * supervisor gives (stave-...), and a group only inside a control group file system. */
+ * this boot of the machine, and is called fio; a group or folder is removed only when its name is
+ * one that a supervisor gives (stave-...), and a group only inside a control group file system. */
 #ifndef STAVE_CLI_LEFTOVERS_H
 #define STAVE_CLI_LEFTOVERS_H
 

@@ -1,5 +1,6 @@
 #include "meter/ceiling.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -136,7 +137,8 @@ int ceiling_make(struct ceiling *c)
     if (rc == 0)
         return 0;
     reason = xstrdup(err_reason());
-    ceiling_remove(c->root, c->groups, made); /* of what was there before nothing */
+    /* Of what was there before nothing. */
+    ceiling_remove(c->root, c->groups, made);
     err(rc, "%s", reason);
     free(reason);
     return rc;
@@ -159,6 +161,8 @@ static int limit_memory_v1(const char *root, const char *dir, long long bytes)
     const int swap = has_file(root, dir, "memory.memsw.limit_in_bytes");
     int rc = E_IO;
 
+    if (!swap && has_file(root, dir, "memory.swappiness"))
+        TRY(put(root, dir, "memory.swappiness", "0"));
     for (int i = 0; i < ATTEMPTS && rc < 0; i++) {
         if (i)
             clock_sleep_ns(pause_ns);
@@ -171,13 +175,32 @@ static int limit_memory_v1(const char *root, const char *dir, long long bytes)
     return rc;
 }
 
-/* memory.max kills when not enough can be given back at once; memory.high only gives back. */
+/* memory.high only gives back; E_IO when that is not enough. */
+static int give_back_v2(const char *root, const char *dir, long long bytes)
+{
+    long long held = 0;
+
+    for (int i = 0; i < ATTEMPTS; i++) {
+        if (i)
+            clock_sleep_ns(pause_ns);
+        TRY(put_number(root, dir, "memory.high", bytes));
+        if (!cgroup_read_number(&(struct cgroup_dir){root, dir, 2}, "memory.current", &held) ||
+            held <= bytes)
+            return 0;
+    }
+    put(root, dir, "memory.high", "max");
+    return err(E_IO,
+               "the control group %s holds %lld bytes and gives back no more; %lld were asked", dir,
+               held, bytes);
+}
+
+/* memory.max kills when not enough can be given back at once. */
 static int limit_memory_v2(const char *root, const char *dir, long long bytes)
 {
     if (has_file(root, dir, "memory.swap.max"))
         TRY(put(root, dir, "memory.swap.max", "0"));
     if (has_file(root, dir, "memory.high"))
-        TRY(put_number(root, dir, "memory.high", bytes));
+        TRY(give_back_v2(root, dir, bytes));
     TRY(put_number(root, dir, "memory.max", bytes));
     return has_file(root, dir, "memory.high") ? put(root, dir, "memory.high", "max") : 0;
 }
@@ -269,12 +292,42 @@ static int remove_group(const char *root, const struct ceiling_group *g)
     return rc;
 }
 
+static int is_one_of(const struct ceiling_group *groups, size_t n, const char *path)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(groups[i].path, path) == 0)
+            return 1;
+    return 0;
+}
+
+/* Another group below: what was switched on is in use there. */
+static int has_others(const char *root, const struct ceiling_group *groups, size_t n,
+                      const char *back)
+{
+    char *const path = xasprintf("%s%s", root, back);
+    DIR *const list = opendir(path);
+    const struct dirent *e;
+    int others = 0;
+
+    while (list && !others && (e = readdir(list))) {
+        char *const child = xasprintf("%s/%s", strcmp(back, "/") ? back : "", e->d_name);
+        others = e->d_type == DT_DIR && e->d_name[0] != '.' && !is_one_of(groups, n, child);
+        free(child);
+    }
+    if (list)
+        closedir(list);
+    free(path);
+    return others;
+}
+
+/* Controllers go first: a group that has some switched on takes no processes back. */
 int ceiling_remove(const char *root, const struct ceiling_group *groups, size_t n)
 {
     int rc = 0;
 
     for (size_t i = 0; i < n; i++)
-        switch_controllers(root, &groups[i], '-');
+        if (groups[i].off && groups[i].off[0] && !has_others(root, groups, n, groups[i].back))
+            switch_controllers(root, &groups[i], '-');
     for (size_t i = 0; i < n; i++) {
         const int failed = remove_group(root, &groups[i]);
         rc = failed < 0 ? failed : rc;

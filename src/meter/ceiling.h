@@ -5,9 +5,10 @@
  * 2 has one tree, in which a group with controllers for its children may not hold processes itself
  * (Documentation/admin-guide/cgroup-v2.rst, "No Internal Process Constraint"). So the group is made
  * below the own group where that was given over to this program alone (systemd's Delegate=yes, a
- * container's only process): the processes in it then move to groups below. Otherwise beside the
- * own group, where its parent may be written and the own group has no limits that the run would
- * escape from.
+ * container's only process): the processes in it then move to groups below, the run into its own
+ * and the rest of this program, a set or study that makes the run, into another (stave-RUN-rest).
+ * Otherwise beside the own group, where its parent may be written and the own group has no limits
+ * that the run would escape from.
  *
  * Page cache is charged to the group that read it first: what is in memory already costs the group
  * nothing and has to be evicted before. Version 1 does not count writes that go through the page

@@ -55,7 +55,7 @@ static char *read_file(const char *root, const char *dir, const char *file)
     return cgroup_read(&(struct cgroup_dir){root, dir, 2}, file);
 }
 
-static int has_word(const char *list, const char *word)
+static int is_word_of(const char *list, const char *word)
 {
     const size_t n = strlen(word);
 
@@ -69,7 +69,7 @@ static int has_word(const char *list, const char *word)
 static int lists(const char *root, const char *dir, const char *file, const char *controller)
 {
     char *const list = read_file(root, dir, file);
-    const int yes = has_word(list, controller);
+    const int yes = is_word_of(list, controller);
 
     free(list);
     return yes;
@@ -82,7 +82,8 @@ static int wants(const struct ceiling_wish *w, int kind)
 
 static int is_ours(const struct ceiling_wish *w, long pid)
 {
-    return pid == w->run || pid == w->others[0] || pid == w->others[1];
+    return pid > 0 && /* 0: of another name space */
+           (pid == w->run || pid == w->others[0] || pid == w->others[1]);
 }
 
 /* Every process in the group belongs to the run. */
@@ -103,11 +104,12 @@ static int holds_only_us(const struct ceiling_wish *w, const char *dir)
 /* What the run would leave behind by moving out of the group: "" when there is nothing. */
 static const char *limits_of(const char *root, const char *dir)
 {
-    static const char *const files[] = {"memory.max", "memory.high", "cpu.max"};
+    static const char *const files[] = {"memory.max",  "memory.high", "memory.swap.max", "cpu.max",
+                                        "cpuset.cpus", "io.max",      "pids.max"};
 
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         char *const text = read_file(root, dir, files[i]);
-        const int set = text && strncmp(text, "max", 3) != 0;
+        const int set = text && text[strspn(text, " \n")] && strncmp(text, "max", 3) != 0;
         free(text);
         if (set)
             return files[i];
@@ -165,6 +167,10 @@ static void take_below(struct ceiling *c, const struct ceiling_wish *w, const st
         if (!lists(w->root, dir, "cgroup.subtree_control", q->name[i]))
             str_printf(&off, "%s%s", off.len ? " " : "", q->name[i]);
     }
+    if (c->of[CEILING_DISK] && !w->memory && /* or what the kernel writes later is not counted */
+        lists(w->root, dir, "cgroup.controllers", "memory") &&
+        !lists(w->root, dir, "cgroup.subtree_control", "memory"))
+        str_printf(&off, "%smemory", off.len ? " " : "");
     c->groups[c->n_groups - 1].off = str_detach(&off);
     if (!is_top(w->root, dir)) {
         char *const rest = xasprintf("%s-rest", name);

@@ -4,7 +4,7 @@
  * The sizes of a specification are those of all jobs together (fio's own options speak of one job).
  * Files are made in a folder of their own below dir, so that whoever ends the ingest can remove
  * them all. fio's writers are threads of one process: when it dies, they do. Nothing here starts or
- * ends that process: the supervisor does (cli/guard_ingest.h).
+ * ends that process: the supervisor does (cli/guard_ingest.c).
  *
  * Needs fio 3.1 or newer (percentiles of the whole latency); fio 3.37 and newer also tell the
  * longest write of each second.

@@ -106,7 +106,8 @@ void fuzz_seeds(void)
         "{\"boot\": \"e0e1\", \"supervisor\": {\"pid\": 12, \"start_ticks\": \"99\"}, \"run\": "
         "{\"pid\": 11, \"start_ticks\": \"98\"}, \"fio\": {\"pid\": 13, \"start_ticks\": \"100\"}, "
         "\"groups\": [{\"path\": \"/sys/fs/cgroup/stave-11\", \"back\": \"/sys/fs/cgroup\", "
-        "\"off\": \"memory io\"}, {\"path\": \"/sys/fs/cgroup/stave-11-rest\", \"back\": \"/\"}], "
+        "\"off\": \"memory io\"}, {\"path\": \"/sys/fs/cgroup/stave-11-rest\", \"back\": "
+        "\"/sys/fs/cgroup/own\"}], "
         "\"ingest_folder\": \"/data/stave-ingest-12\"}";
 
     fuzz_seed(seed, strlen(seed));
