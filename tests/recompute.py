@@ -73,6 +73,19 @@ class Samples:
             last = now
         return total
 
+    def growth_by_epoch(self, column):
+        """The same for every epoch in one pass."""
+        last, out = None, {}
+        for r in self.rows:
+            if r.get(column, "") == "":
+                continue
+            now = float(r[column])
+            if last is not None and r["epoch"] != "":
+                number = int(r["epoch"])
+                out[number] = out.get(number, 0.0) + max(0.0, now - last)
+            last = now
+        return out
+
     def mean(self, column, has):
         if column not in self.columns:
             return None
@@ -144,14 +157,11 @@ def check_epochs(folder, result, samples):
         print(f"{folder}: origins on such a file system do not follow from counters alone; left out")
         return
     asked_all = process_all = 0.0
-    numbers = list(dict.fromkeys(int(r["epoch"]) for r in samples.rows if r["epoch"] != ""))
-    ours = []
-    for number in numbers:
-        has = lambda r, n=number: r["epoch"] == str(n)
-        asked = samples.growth("loader_asked_bytes", has)
-        if asked:
-            ours.append((number, asked, samples.growth("io_read_bytes", has),
-                         samples.growth("disk_read_bytes", has)))
+    grown = {c: samples.growth_by_epoch(c)
+             for c in ("loader_asked_bytes", "io_read_bytes", "disk_read_bytes")}
+    ours = [(number, asked, grown["io_read_bytes"].get(number),
+             grown["disk_read_bytes"].get(number))
+            for number, asked in grown["loader_asked_bytes"].items() if asked]
     compare(f"{folder} number of epochs", len(said), len(ours))
     for e, (number, asked, process, device) in zip(said, ours):
         where = f"{folder} epoch {number}"
