@@ -182,7 +182,7 @@ static int phase_number(struct samples *s, const char *p, size_t n)
             return (int)i;
     if ((n > 0 && !is_name(p, n)) || s->n_phases == SAMPLES_MAX_PHASES)
         return -1;
-    s->phases[s->n_phases] = strndup(p, n);
+    s->phases[s->n_phases] = memcpy(xcalloc(n + 1, 1), p, n);
     return (int)s->n_phases++;
 }
 
