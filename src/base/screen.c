@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -15,7 +16,7 @@
 static const char take_away[] = "\r\033[J";
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int screen_fd = -1, is_shown;
+static atomic_int screen_fd = -1, is_shown, is_drawing;
 static struct str drawn; /* the lines that are shown */
 static struct screen_size drawn_in;
 
@@ -96,11 +97,13 @@ int screen_draw(const char *lines)
     int fd, rc = 0;
 
     pthread_mutex_lock(&lock);
+    atomic_store(&is_drawing, 1);
     fd = atomic_load(&screen_fd);
     if (fd >= 0 && in_background(fd))
         atomic_store(&is_shown, 0);
     else if (fd >= 0)
         rc = draw(fd, lines);
+    atomic_store(&is_drawing, 0);
     pthread_mutex_unlock(&lock);
     return rc;
 }
@@ -133,7 +136,17 @@ void screen_line_end(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Whoever is drawing finishes first, or the view would stand there again behind the clearing. It
+ * may be the thread that was interrupted: then nobody finishes, and the wait ends all the same. At
+ * Ctrl-C the kernel sends the signal and then throws away what the terminal has not taken yet: the
+ * first pause is for that. */
 void screen_abandon(void)
 {
-    clear(atomic_exchange(&screen_fd, -1));
+    const struct timespec pause = {.tv_nsec = 2000000};
+    const int fd = atomic_exchange(&screen_fd, -1);
+
+    nanosleep(&pause, NULL);
+    for (int i = 0; i < 50 && atomic_load(&is_drawing); i++)
+        nanosleep(&pause, NULL);
+    clear(fd);
 }
